@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+// The installed command. Under a Node older than package.json's `engines` it hands over to the npm package `node`
+// beside it where there is one (a clone has it), and else says plainly what is missing.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+const isCurrent = major > 22 || (major === 22 && minor >= 19)
+const entry = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const localNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
+
+if (!existsSync(entry)) {
+  console.error('peerdns is not built yet: run `npm ci` (or `npm run build`) in this folder first')
+  process.exit(2)
+} else if (isCurrent) {
+  await import(entry)
+} else if (existsSync(localNode)) {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  const child = spawn(localNode, [entry, ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of signals) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)))
+} else {
+  console.error(`peerdns needs Node 22.19 or newer; this is ${process.versions.node}`)
+  process.exit(2)
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+// Runs one project task on a current Node, whatever Node started it.
+//
+// A clone may be opened with an old Node only. So this file uses nothing that Node 18 lacks: it installs
+// what is missing (`npm ci`), puts node_modules/.bin (which holds a current `node`) first on PATH, and hands over.
+import { spawnSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
+import { dirname, join, delimiter } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const bin = join(root, 'node_modules', '.bin')
+const [task, ...rest] = process.argv.slice(2)
+
+/** Runs a command to its end in the project's root; a failure ends this process with the same exit code. */
+function run(command, args) {
+  const path = bin + delimiter + process.env.PATH
+  const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } })
+  if (done.error !== undefined) {
+    console.error(`${command}: ${done.error.message}`)
+    process.exit(1)
+  }
+  if (done.status !== 0) process.exit(done.status ?? 1)
+}
+
+const node = (...args) => run(join(bin, 'node'), args)
+
+const build = () => {
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  node(join(bin, 'tsc'), '-p', 'tsconfig.build.json')
+}
+
+const tasks = {
+  build,
+  dev: () => node('src/cli/main.ts', ...rest),
+  check: () => {
+    node(join(bin, 'tsc'), '--noEmit')
+    run('oxlint', ['--type-aware', '--deny-warnings'])
+    run('prettier', ['--check', '--log-level', 'warn', '.'])
+  },
+  format: () => run('prettier', ['--write', '--log-level', 'warn', '.']),
+  test: () => {
+    build()
+    node(join(bin, 'tap'), ...rest)
+  },
+  demo: () => {
+    build()
+    node('dist/cli/main.js', 'demo', ...rest)
+  },
+  e2e: () => node('test/e2e/run.ts', ...rest),
+  soak: () => node('test/soak/run.ts', ...rest),
+  bench: () => node('bench/run.ts', ...rest)
+}
+
+if (!Object.hasOwn(tasks, task)) {
+  console.error(`usage: node scripts/run.mjs ${Object.keys(tasks).join('|')} [arguments]`)
+  process.exit(2)
+}
+if (!existsSync(join(bin, 'node')) || !existsSync(join(bin, 'tap'))) {
+  // `prepare` would build now; this task builds for itself where it needs to.
+  run('npm', ['ci', '--ignore-scripts=false', '--no-audit', '--no-fund'])
+}
+tasks[task]()

@@ -1,0 +1,25 @@
+/**
+ * Where time comes from: everything that measures, waits or expires is given a Clock, so tests move time by hand.
+ */
+
+/** Stops a timer that has not fired yet; calling it again, or after it fired, does nothing. */
+export type Cancel = () => void
+
+export interface Clock {
+  /** Monotonic time in milliseconds (with fractions) since an arbitrary start; never steps back. */
+  nowMs(): number
+  /** Wall time in milliseconds since 1970-01-01 UTC; only for logs, serials and times told to others. */
+  epochMs(): number
+  /** Calls back once after `delayMs` milliseconds. The timer does not keep the process alive. */
+  after(delayMs: number, callback: () => void): Cancel
+}
+
+export const systemClock: Clock = {
+  nowMs: () => performance.now(),
+  epochMs: () => Date.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs)
+    timer.unref()
+    return () => clearTimeout(timer)
+  }
+}

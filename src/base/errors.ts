@@ -1,0 +1,31 @@
+/**
+ * The three kinds of failure: expected outcomes are values, bad input is one of the typed errors below,
+ * and anything else that is thrown is a bug.
+ */
+
+/** Why octets or text are not a DNS message, name or record. docs/errors.md lists them. */
+export type WireErrorCode =
+  | 'TRUNCATED' // runs off the end
+  | 'BAD_LABEL' // reserved label type, or a label over 63 octets
+  | 'BAD_POINTER' // a compression pointer that does not point strictly backwards
+  | 'TOO_MANY_POINTERS'
+  | 'NAME_TOO_LONG' // over 255 octets
+  | 'BAD_COUNT' // the header promises other than what is there
+  | 'BAD_RDATA' // RDATA that does not fit its type
+  | 'BAD_EDNS' // a malformed or second OPT
+  | 'BAD_TSIG' // TSIG elsewhere than last
+  | 'TRAILING_OCTETS'
+  | 'BAD_TEXT' // presentation format that does not parse
+  | 'TOO_LARGE' // does not fit a message
+
+/** Bad octets or text: `offset` is the octet (or character) where it went wrong. */
+export class WireError extends Error {
+  readonly code: WireErrorCode
+  readonly offset: number
+  constructor(code: WireErrorCode, offset: number, detail = '') {
+    super(detail === '' ? `${code} at ${offset}` : `${code} at ${offset}: ${detail}`)
+    this.name = 'WireError'
+    this.code = code
+    this.offset = offset
+  }
+}
