@@ -44,6 +44,29 @@ export const pooledTcpConnections = 4
 /** Queries that one pooled TCP connection to a server carries at once. */
 export const tcpQueriesPerPeerConnection = 100
 export const pooledTcpIdleMs = 8_000
+/** Exchanges that are begun for one question, retransmissions included. */
+export const attemptsPerQuestion = 6
+/** Shortest wait for one server before the next one is asked, however little time is left. */
+export const attemptFloorMs = 50
+/** How long a server that answered FORMERR or NOTIMP to EDNS is asked without it. RFC 6891 §6.2.2. */
+export const plainDnsMemoryMs = 300_000
+/** After a failure a server is not asked first for this long; doubled with each further failure. */
+export const serverBackoffMinMs = 1_000
+export const serverBackoffMaxMs = 10_000
+/** Messages nobody waits for that one connection to a server may bring before it is dropped. */
+export const strayTcpMessages = 200
+/** Servers that one host name, or one resolv.conf, may stand for. */
+export const serversPerName = 16
+/** A hosts file and a resolv.conf are looked at again after this time. */
+export const serverFileRereadMs = 5_000
+export const serverFileOctets = 1024 * 1024
+/** A server's host name is resolved again after its TTL, held between these, in seconds. */
+export const hostTtlMinSeconds = 1
+export const hostTtlMaxSeconds = 300
+/** Time between probes of a server that is down grows up to this. */
+export const probeBackoffMaxMs = 10_000
+/** Changes of one server's health that are remembered. */
+export const healthHistoryEntries = 20
 
 // The zone.
 /** Change journal of one zone: entries (RRset changes) kept for IXFR and eviction. */
