@@ -234,12 +234,6 @@ test('imports: only those that the layout allows', async (t) => {
 
 test('imports: no cycle', async (t) => t.same(findCycle(imports), null))
 
-test('imports: every relative one names a file that exists', async (t) => {
-  const paths = new Set(sources.map(({ path }) => path))
-  const dangling = imports.filter(({ to }) => /^[a-z]+\/.*\.ts$|^main\.ts$/.test(to) && !paths.has(to))
-  t.same(dangling, [])
-})
-
 test('files: powers, length and reasons', async (t) => {
   for (const source of sources) t.same(fileProblems(source), [], source.path)
 })
