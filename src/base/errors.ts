@@ -29,3 +29,20 @@ export class WireError extends Error {
     this.offset = offset
   }
 }
+
+/** An address that cannot be listened on; `code` is the system's (EADDRINUSE, EADDRNOTAVAIL, EACCES...). */
+export class ListenError extends Error {
+  readonly address: string
+  readonly port: number
+  readonly transport: 'udp' | 'tcp'
+  readonly code: string
+  constructor(where: { address: string; port: number; transport: 'udp' | 'tcp' }, code: string, cause: string) {
+    const host = where.address.includes(':') ? `[${where.address}]` : where.address
+    super(`cannot listen on ${host}:${where.port} (${where.transport}): ${cause} (${code})`)
+    this.name = 'ListenError'
+    this.address = where.address
+    this.port = where.port
+    this.transport = where.transport
+    this.code = code
+  }
+}

@@ -22,8 +22,22 @@ export const tcpIdleTimeoutMs = 10_000
 export const tcpInFlightPerConnection = 128
 /** Answers that may wait in one connection's write buffer before its reading pauses. */
 export const tcpWriteBufferOctets = 512 * 1024
+/** Answers that may wait in the write buffers of all connections together; above it they pause at 64 KiB each. */
+export const tcpWriteBuffersOctets = 64 * 1024 * 1024
 /** A client that does not read its answers for this long is cut. */
 export const tcpWriteStallMs = 10_000
+/** Time between our last answer and the client's own close, before we cut: a close with unread octets would lose answers. */
+export const tcpLingerMs = 1_000
+/** Queries of one connection that are answered before everybody else gets a turn. */
+export const tcpQueriesPerTurn = 128
+
+// UDP sockets.
+/** Receive buffer asked of the kernel, which may give less (net.core.rmem_max): bursts wait there while we are busy. */
+export const udpReceiveBufferOctets = 4 * 1024 * 1024
+/** Answers of one socket that may wait because the kernel takes no more; above it they are dropped. */
+export const udpSendQueueOctets = 4 * 1024 * 1024
+/** Tries to find one port that is free for UDP and for TCP, where port 0 is asked for. */
+export const freePortAttempts = 16
 
 // Queries that wait for somebody else.
 export const inFlightQueries = 10_000

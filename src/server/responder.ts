@@ -1,0 +1,38 @@
+/**
+ * What the listening sockets need from the rest: somebody who turns a query's octets into a response's octets.
+ *
+ * The listeners know addresses, sockets and frames, and nothing of DNS messages; the responder knows messages and
+ * nothing of sockets.
+ */
+
+/** Who asks. One object for one query over UDP, and one for a whole connection over TCP. */
+export type Client = {
+  /** Without zone id; a v4-mapped v6 address is written as v4. */
+  address: string
+  port: number
+  transport: 'udp' | 'tcp'
+}
+
+/** `answer` says: no reply. */
+export const DROP = 0
+/** `answer` says: not from memory, ask `resolve`. */
+export const MISS = -1
+
+export interface Responder {
+  /**
+   * Writes what can be answered from memory, at once, into `out` and returns its octets; DROP: no reply; MISS: ask
+   * `resolve`. Never throws. `out` holds 65,535 octets and belongs to the responder only during the call; how much a
+   * client of UDP may be sent is the responder's to keep.
+   */
+  answer(query: Uint8Array, size: number, client: Client, out: Uint8Array): number
+  /**
+   * Resolves to what had to wait; null: no reply. Never rejects. `query` is only valid during the call: it is copied by
+   * the responder if kept. The octets of the answer are the listener's from then on.
+   */
+  resolve(query: Uint8Array, client: Client): Promise<Uint8Array | null>
+  /**
+   * Returns what a query gets that would have to wait while too many others do (SERVFAIL); null, or no such method: no
+   * reply. The octets are the listener's from then on.
+   */
+  overload?(query: Uint8Array, client: Client): Uint8Array | null
+}
