@@ -85,8 +85,14 @@ export const healthHistoryEntries = 20
 // The zone.
 /** Change journal of one zone: entries (RRset changes) kept for IXFR and eviction. */
 export const journalRRsets = 50_000
+/** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */
+export const journalRecords = 400_000
 /** A batch of changes closes at the latest after this time. */
 export const changeBatchMs = 20
+/** Longest TTL in seconds that the annotation of a Service may ask for. */
+export const maxObjectTtlSeconds = 86_400
+/** Kubernetes objects left out, with the reason: how many are listed. All are counted. */
+export const listedLeftOutObjects = 1_000
 /** Largest manifest file that is read. */
 export const manifestFileOctets = 64 * 1024 * 1024
 /** Depth of folders below a manifest folder. */
@@ -95,3 +101,9 @@ export const manifestFolderDepth = 16
 // Draining.
 /** Time that queries in flight get to finish after SIGTERM (after lameDuck). */
 export const drainTimeoutMs = 5_000
+
+// Policies.
+/** Services that are remembered as having been given by some target. */
+export const knownServiceNames = 20_000
+/** Total time for one target while another one could still be asked. */
+export const targetBudgetMs = 400

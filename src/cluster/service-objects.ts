@@ -1,0 +1,205 @@
+/** Service and ServiceImport, reduced to what DNS needs. */
+import { maxObjectTtlSeconds } from '../base/limits.ts'
+import { maxNameOctets, parseName } from '../wire/name.ts'
+import type { DomainName } from '../wire/name.ts'
+import { canonicalAddress } from './address.ts'
+import {
+  asFields,
+  asLabel,
+  asText,
+  field,
+  fieldsAt,
+  flagAt,
+  listAt,
+  numberAt,
+  ObjectError,
+  textAt
+} from './object-fields.ts'
+import type { Fields } from './object-fields.ts'
+
+export type Protocol = 'tcp' | 'udp' | 'sctp'
+
+/** `name` is '' for an unnamed port; `port` is 0 where none is given. Names and protocols are in lower case. */
+export type Port = Readonly<{ name: string; protocol: Protocol; port: number }>
+
+export type Service = Readonly<{
+  kind: 'Service'
+  namespace: string
+  name: string
+  serviceType: 'clusterIP' | 'headless' | 'externalName'
+  /** In canonical spelling; none for a headless Service, or where none was allocated. */
+  clusterIPs: readonly string[]
+  /** Where the CNAME points; null unless the type is externalName. */
+  externalName: DomainName | null
+  ports: readonly Port[]
+  /** publishNotReadyAddresses, or its old annotation: every endpoint counts as ready. */
+  publishesNotReady: boolean
+  /** Whether the Service says by its label that it is the cluster's DNS. */
+  isClusterDns: boolean
+  /** From the annotation `peerdns.io/ttl`; null: the zone's own TTL. */
+  ttlSeconds: number | null
+}>
+
+export type ServiceImport = Readonly<{
+  kind: 'ServiceImport'
+  namespace: string
+  name: string
+  importType: 'clusterSetIP' | 'headless'
+  /** In canonical spelling. */
+  ips: readonly string[]
+  ports: readonly Port[]
+  ttlSeconds: number | null
+}>
+
+export const ttlAnnotation = 'peerdns.io/ttl'
+const tolerateUnreadyAnnotation = 'service.alpha.kubernetes.io/tolerate-unready-endpoints'
+
+/** An address in canonical spelling. @throws ObjectError */
+export function asAddress(value: unknown, path: string): string {
+  const text = asText(value, path)
+  const address = canonicalAddress(text)
+  if (address === null) throw new ObjectError(path, `not an IP address: ${text.slice(0, 64)}`)
+  return address
+}
+
+function asProtocol(text: string, path: string): Protocol {
+  switch (text.toLowerCase()) {
+    case '':
+    case 'tcp':
+      return 'tcp'
+    case 'udp':
+      return 'udp'
+    case 'sctp':
+      return 'sctp'
+    default:
+      throw new ObjectError(path, `expected TCP, UDP or SCTP, found ${text.slice(0, 64)}`)
+  }
+}
+
+/** The ports of a Service, a ServiceImport, an EndpointSlice or a subset of Endpoints: all have the same fields. */
+export function portsAt(fields: Fields, path: string): readonly Port[] {
+  return listAt(fields, 'ports', path).map((entry, index) => {
+    const at = `${path}ports[${index}]`
+    const port = asFields(entry, at)
+    const name = textAt(port, 'name', at + '.')
+    return {
+      name: name === '' ? '' : asLabel(name, at + '.name'),
+      protocol: asProtocol(textAt(port, 'protocol', at + '.'), at + '.protocol'),
+      port: numberAt(port, 'port', 65_535, at + '.') ?? 0
+    }
+  })
+}
+
+const secondsPerUnit: ReadonlyMap<string, number> = new Map([
+  ['ms', 0.001],
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600]
+])
+
+/** The TTL that an annotation asks for, or why it is passed over: a wrong TTL is no reason to drop a Service. */
+function annotatedTtl(annotations: Fields): { ttlSeconds: number | null; warning: string | null } {
+  const value = field(annotations, ttlAnnotation)
+  if (value === undefined) return { ttlSeconds: null, warning: null }
+  const match = typeof value === 'string' ? /^(\d{1,9})(ms|s|m|h)$/.exec(value.trim()) : null
+  const seconds = match === null ? Number.NaN : Number(match[1]) * secondsPerUnit.get(match[2]!)!
+  if (!Number.isInteger(seconds) || seconds > maxObjectTtlSeconds) {
+    const warning = `metadata.annotations["${ttlAnnotation}"]: expected whole seconds such as 10s, at most ${maxObjectTtlSeconds}s`
+    return { ttlSeconds: null, warning }
+  }
+  return { ttlSeconds: seconds, warning: null }
+}
+
+/**
+ * The name that an ExternalName Service points to. An address in the text is a name of digits, as the API has it.
+ * @throws ObjectError
+ */
+function asExternalName(text: string): DomainName {
+  const path = 'spec.externalName'
+  if (text === '') throw new ObjectError(path, 'missing')
+  const isHostname = /^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?\.?$/i.test(text)
+  // The text of a name has one octet less than its wire form, the last dot included.
+  if (!isHostname || text.length > maxNameOctets - (text.endsWith('.') ? 1 : 2)) {
+    throw new ObjectError(path, `expected a host name, found ${text.slice(0, 64)}`)
+  }
+  return parseName(text)
+}
+
+/** The addresses of `clusterIPs`, or of `clusterIP` alone as old objects have it; 'None' anywhere means headless. */
+function clusterAddresses(spec: Fields): { isHeadless: boolean; clusterIPs: readonly string[] } {
+  const texts: { text: string; path: string }[] = []
+  for (const [index, value] of listAt(spec, 'clusterIPs', 'spec.').entries()) {
+    const path = `spec.clusterIPs[${index}]`
+    texts.push({ text: asText(value, path), path })
+  }
+  texts.push({ text: textAt(spec, 'clusterIP', 'spec.'), path: 'spec.clusterIP' })
+  const isHeadless = texts.some(({ text }) => text === 'None')
+  const clusterIPs = new Set<string>()
+  for (const { text, path } of texts) {
+    if (text !== '' && text !== 'None') clusterIPs.add(asAddress(text, path))
+  }
+  return { isHeadless, clusterIPs: isHeadless ? [] : [...clusterIPs] }
+}
+
+export function reduceService(
+  object: Fields,
+  namespace: string,
+  name: string
+): { ok: Service; warning: string | null } {
+  const metadata = fieldsAt(object, 'metadata', '')
+  const annotations = fieldsAt(metadata, 'annotations', 'metadata.')
+  const labels = fieldsAt(metadata, 'labels', 'metadata.')
+  const spec = fieldsAt(object, 'spec', '')
+  const type = textAt(spec, 'type', 'spec.')
+  if (!['', 'ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'].includes(type)) {
+    throw new ObjectError('spec.type', `unknown: ${type.slice(0, 64)}`)
+  }
+  const isExternal = type === 'ExternalName'
+  const { isHeadless, clusterIPs } = isExternal ? { isHeadless: false, clusterIPs: [] } : clusterAddresses(spec)
+  const { ttlSeconds, warning } = annotatedTtl(annotations)
+  const service: Service = {
+    kind: 'Service',
+    namespace,
+    name,
+    serviceType: isExternal ? 'externalName' : isHeadless ? 'headless' : 'clusterIP',
+    clusterIPs,
+    externalName: isExternal ? asExternalName(textAt(spec, 'externalName', 'spec.')) : null,
+    ports: portsAt(spec, 'spec.'),
+    publishesNotReady:
+      flagAt(spec, 'publishNotReadyAddresses', 'spec.') === true ||
+      field(annotations, tolerateUnreadyAnnotation) === 'true',
+    isClusterDns: field(labels, 'k8s-app') === 'kube-dns',
+    ttlSeconds
+  }
+  return { ok: service, warning }
+}
+
+export function reduceServiceImport(
+  object: Fields,
+  namespace: string,
+  name: string
+): { ok: ServiceImport; warning: string | null } {
+  const metadata = fieldsAt(object, 'metadata', '')
+  const { ttlSeconds, warning } = annotatedTtl(fieldsAt(metadata, 'annotations', 'metadata.'))
+  // Versions differ in whether these fields stand below spec or beside it.
+  const spec = fieldsAt(object, 'spec', '')
+  const holder = (key: string): [Fields, string] => (field(spec, key) === undefined ? [object, ''] : [spec, 'spec.'])
+  const [ipsHolder, ipsPath] = holder('ips')
+  const ips = listAt(ipsHolder, 'ips', ipsPath).map((value, index) => asAddress(value, `${ipsPath}ips[${index}]`))
+  const [typeHolder, typePath] = holder('type')
+  const type = textAt(typeHolder, 'type', typePath)
+  if (!['', 'ClusterSetIP', 'Headless'].includes(type)) {
+    throw new ObjectError(typePath + 'type', `expected ClusterSetIP or Headless, found ${type.slice(0, 64)}`)
+  }
+  const isHeadless = type === 'Headless'
+  const serviceImport: ServiceImport = {
+    kind: 'ServiceImport',
+    namespace,
+    name,
+    importType: isHeadless ? 'headless' : 'clusterSetIP',
+    ips: isHeadless ? [] : [...new Set(ips)],
+    ports: portsAt(...holder('ports')),
+    ttlSeconds
+  }
+  return { ok: serviceImport, warning }
+}
