@@ -46,3 +46,11 @@ export class ListenError extends Error {
     this.code = code
   }
 }
+
+/** Text of an operator (a duration, a size, a network, an address) that does not parse; the message says why. */
+export class TextError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'TextError'
+  }
+}
