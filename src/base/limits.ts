@@ -14,6 +14,9 @@ export const maxMessageOctets = 65_535
 /** Jumps that one compressed name may take; a legal name has at most 127 labels. */
 export const maxCompressionPointers = 126
 
+/** Largest TTL of a record in seconds; what is above counts as 0. RFC 2181 §8. */
+export const maxRecordTtlSeconds = 0x7fff_ffff
+
 // TCP clients.
 export const tcpConnections = 1_000
 /** Time a TCP connection may stay without a complete query. RFC 7766 §6.2.3 asks for a few seconds. */
@@ -93,10 +96,16 @@ export const changeBatchMs = 20
 export const maxObjectTtlSeconds = 86_400
 /** Kubernetes objects left out, with the reason: how many are listed. All are counted. */
 export const listedLeftOutObjects = 1_000
+/** Zones that the networks of `cluster.reverse` may need: a /9 needs 128 of them. */
+export const maxReverseZones = 4_096
 /** Largest manifest file that is read. */
 export const manifestFileOctets = 64 * 1024 * 1024
 /** Depth of folders below a manifest folder. */
 export const manifestFolderDepth = 16
+
+// The answer cache.
+/** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */
+export const failureTtlMaxSeconds = 5
 
 // Draining.
 /** Time that queries in flight get to finish after SIGTERM (after lameDuck). */

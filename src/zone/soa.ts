@@ -1,0 +1,29 @@
+/** The SOA of a zone that we serve. RFC 1035 §3.3.13. */
+import { RRTYPE } from '../wire/iana.ts'
+import type { DomainName } from '../wire/name.ts'
+import { concat, octetsOf, writeU32 } from '../wire/octets.ts'
+import type { RRset } from '../wire/rr.ts'
+
+/** All of a SOA but its serial; what is no name is in seconds. `minimumSeconds` bounds the TTL of denials (RFC 2308 §4). */
+export type SoaFields = Readonly<{
+  mname: DomainName
+  rname: DomainName
+  refresh: number
+  retry: number
+  expire: number
+  minimumSeconds: number
+  ttlSeconds: number
+}>
+
+export function soaRRset(apex: DomainName, fields: SoaFields, serial: number): RRset {
+  const numbers = new Uint8Array(20)
+  const { refresh, retry, expire, minimumSeconds } = fields
+  for (const [at, value] of [serial, refresh, retry, expire, minimumSeconds].entries()) writeU32(numbers, at * 4, value)
+  const rdata = concat([octetsOf(fields.mname), octetsOf(fields.rname), numbers])
+  return { owner: apex, type: RRTYPE.SOA, ttlSeconds: fields.ttlSeconds, rdata: [rdata] }
+}
+
+/** The SOA as a denial carries it. RFC 2308 §3. */
+export function negativeSoaOf(soa: RRset, fields: SoaFields): RRset {
+  return { ...soa, ttlSeconds: Math.min(soa.ttlSeconds, fields.minimumSeconds) }
+}

@@ -1,0 +1,257 @@
+/**
+ * One zone: its RRsets, serial, epoch and journal, and the authoritative lookup.
+ *
+ * The cluster zone, a mirrored zone and a node's copy are all such stores; who feeds them knows where the records come
+ * from. A lookup is one map access for names with records. An edit costs what it touches, whatever the size of the zone.
+ */
+import type { Clock } from '../base/clock.ts'
+import { RRTYPE } from '../wire/iana.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { RRset } from '../wire/rr.ts'
+import { Journal } from './journal.ts'
+import { findAnswer, NameTree, type FoundAlias, type FoundAnswer } from './name-tree.ts'
+import { nextSerial, serialFromTime } from './serial.ts'
+import { negativeSoaOf, soaRRset, type SoaFields } from './soa.ts'
+import type { ServiceState, ZoneChange } from './zone-change.ts'
+import { differences, startsFrom, type ZoneDifference, type ZoneEdit, type ZoneState } from './zone-edit.ts'
+
+export type { ZoneEdit } from './zone-edit.ts'
+
+export type ZoneLookup =
+  | FoundAnswer // of the asked type; for ANY one RRset (RFC 8482 §4.1)
+  | FoundAlias // a CNAME at the name, while another type was asked
+  | Readonly<{ kind: 'nodata' }>
+  | Readonly<{ kind: 'nxdomain' }>
+
+/** Answers that are computed from the name instead of kept (pod records in mode insecure); null: not mine. Never throws. */
+export type Synthesize = (qname: DomainName, qtype: number) => ZoneLookup | null
+
+export type ZoneStoreOptions = {
+  apex: DomainName
+  /** Names this history of serials; another instance, or the same one after a restart, has another. */
+  epoch: string
+  soa: SoaFields
+  ns: RRset
+  clock: Clock
+  synthesize?: Synthesize
+  /** The serial to begin with, for a copy of another store; the clock's by default. */
+  serial?: number
+}
+
+/**
+ * What came of a change made by another store. `other-history`: it belongs to another epoch, or does not start at our
+ * serial. `mismatch`: it changes what is not here, or lies outside of the zone.
+ */
+export type ReplayOutcome = 'applied' | 'other-history' | 'mismatch'
+
+export type ZoneListener = (change: ZoneChange) => void
+
+const nodata: ZoneLookup = { kind: 'nodata' }
+const nxdomain: ZoneLookup = { kind: 'nxdomain' }
+
+export class ZoneStore {
+  readonly apex: DomainName
+  readonly epoch: string
+  readonly #clock: Clock
+  readonly #soaFields: SoaFields
+  readonly #synthesize: Synthesize | null
+  readonly #tree: NameTree
+  readonly #services = new Map<DomainName, ServiceState>()
+  readonly #journal: Journal
+  readonly #listeners = new Set<ZoneListener>()
+  readonly #state: ZoneState = {
+    rrset: (owner, type) => this.#tree.rrset(owner, type),
+    serviceState: (owner) => this.serviceState(owner),
+    isNamed: (name) => this.#tree.node(name)?.isNamed ?? false
+  }
+  #serial: number
+  #soa: RRset
+  #negativeSoa: RRset
+  #lastChangeAtMs: number
+  #isNotifying = false
+
+  constructor(options: ZoneStoreOptions) {
+    if (options.ns.owner !== options.apex || options.ns.type !== RRTYPE.NS)
+      throw new RangeError('ns must be NS at the apex')
+    this.apex = options.apex
+    this.epoch = options.epoch
+    this.#clock = options.clock
+    this.#soaFields = options.soa
+    this.#synthesize = options.synthesize ?? null
+    this.#lastChangeAtMs = options.clock.epochMs()
+    this.#serial = options.serial ?? serialFromTime(this.#lastChangeAtMs)
+    this.#journal = new Journal(this.#serial)
+    this.#soa = this.soaAt(this.#serial)
+    this.#negativeSoa = negativeSoaOf(this.#soa, this.#soaFields)
+    this.#tree = new NameTree(this.apex)
+    this.#tree.put(this.#soa)
+    this.#tree.put(options.ns)
+  }
+
+  /** Rises with each change (RFC 1982), also across restarts while changes enter at most every 50 ms. */
+  get serial(): number {
+    return this.#serial
+  }
+
+  get soa(): RRset {
+    return this.#soa
+  }
+
+  /** The SOA as a denial carries it: its TTL is the lower one of its own and MINIMUM. RFC 2308 §3. */
+  get negativeSoa(): RRset {
+    return this.#negativeSoa
+  }
+
+  /** The SOA that the zone had, or has, at a serial: an IXFR needs those of each change's two ends. */
+  soaAt(serial: number): RRset {
+    return soaRRset(this.apex, this.#soaFields, serial)
+  }
+
+  /** Wall time of the last change in milliseconds since 1970; of the construction where there was none. */
+  get lastChangeAtMs(): number {
+    return this.#lastChangeAtMs
+  }
+
+  /** For the status page: names that exist; RRsets, SOA included; changes in the journal, and what they hold. */
+  get sizes(): Readonly<{ names: number; rrsets: number; journalChanges: number; journalEntries: number }> {
+    return {
+      names: this.#tree.names,
+      rrsets: this.#tree.rrsets,
+      journalChanges: this.#journal.size,
+      journalEntries: this.#journal.entries
+    }
+  }
+
+  /**
+   * What the zone says of a name and type. The name must be at or below the apex (`Zones.find` saw to that).
+   *
+   * Synthesis is asked only where the zone holds no records of the name. Wildcards and zone cuts are not known here.
+   */
+  lookup(qname: DomainName, qtype: number): ZoneLookup {
+    const node = this.#tree.node(qname)
+    if (node !== undefined && node.answers.length > 0) {
+      if (qtype === RRTYPE.ANY) return node.answers[0]!
+      return findAnswer(node, qtype) ?? node.alias ?? nodata
+    }
+    const made = this.#synthesize === null ? null : this.#synthesize(qname, qtype)
+    if (node === undefined) return made ?? nxdomain
+    // The name exists here, so whoever computes answers cannot deny it.
+    return made === null || made.kind === 'nxdomain' ? nodata : made
+  }
+
+  /** Whether the name exists: with records, made to exist without, above such a name, or by synthesis. */
+  exists(name: DomainName): boolean {
+    if (this.#tree.node(name) !== undefined) return true
+    const made = this.#synthesize === null ? null : this.#synthesize(name, RRTYPE.ANY)
+    return made !== null && made.kind !== 'nxdomain'
+  }
+
+  /** What is known of a Service's endpoints; null: no such Service. */
+  serviceState(owner: DomainName): ServiceState | null {
+    return this.#services.get(owner) ?? null
+  }
+
+  /**
+   * Carries out an edit as one change: whole or, when it throws, not at all. What is so already is left out; null where
+   * nothing is left. Of two entries for one thing the last one counts.
+   * @throws RangeError for an owner outside of the zone, what is no RRset, the SOA, or taking the apex's NS away.
+   */
+  apply(edit: ZoneEdit): ZoneChange | null {
+    this.#refuseWhileNotifying()
+    const difference = differences(edit, this.apex, this.#state)
+    if (difference.sets.length + difference.services.length + difference.names.length === 0) return null
+    return this.#commit(difference, nextSerial(this.#serial, this.#clock.epochMs()), edit.originAtMs)
+  }
+
+  /**
+   * Carries out a change that another store made, so that a copy of it stays equal, serial included.
+   * @throws RangeError where `apply` does, but for owners outside of the zone: those are a mismatch.
+   */
+  replay(change: ZoneChange): ReplayOutcome {
+    this.#refuseWhileNotifying()
+    if (change.epoch !== this.epoch || change.fromSerial !== this.#serial) return 'other-history'
+    if (change.zone !== this.apex || !startsFrom(this.#state, change, this.apex)) return 'mismatch'
+    this.#commit(differences(change, this.apex, this.#state), change.toSerial, change.originAtMs)
+    return 'applied'
+  }
+
+  /**
+   * Calls back after each change, in order, within the call that made it; the function returned ends that. A listener
+   * must not edit this zone. When listeners throw, the others are still called, and then the first error is thrown.
+   */
+  subscribe(listener: ZoneListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The changes from a serial of this epoch to now, oldest first; null where the journal does not reach back there. */
+  changesSince(serial: number): readonly ZoneChange[] | null {
+    return this.#journal.since(serial)
+  }
+
+  /** Every RRset, the SOA first. A list taken in one go is a snapshot, since RRsets are never altered. */
+  *records(): IterableIterator<RRset> {
+    for (const [, node] of this.#tree.entries()) for (const answer of node.answers) yield answer.rrset
+  }
+
+  /** Every Service whose endpoints something is known of. */
+  services(): IterableIterator<[DomainName, ServiceState]> {
+    return this.#services.entries()
+  }
+
+  /** Every name that was made to exist without records of its own, the apex left out. */
+  *pseudoNames(): IterableIterator<DomainName> {
+    for (const [name, node] of this.#tree.entries()) if (node.isNamed && name !== this.apex) yield name
+  }
+
+  /** Nothing in here may throw: everything was checked before. */
+  #commit(difference: ZoneDifference, toSerial: number, originAtMs: number): ZoneChange {
+    const fromSerial = this.#serial
+    this.#serial = toSerial
+    this.#soa = this.soaAt(toSerial)
+    this.#negativeSoa = negativeSoaOf(this.#soa, this.#soaFields)
+    this.#tree.put(this.#soa)
+    for (const { owner, type, after } of difference.sets) {
+      if (after === null) this.#tree.remove(owner, type)
+      else this.#tree.put(after)
+    }
+    for (const { owner, after } of difference.services) {
+      if (after === null) this.#services.delete(owner)
+      else this.#services.set(owner, after)
+    }
+    for (const { owner, exists } of difference.names) this.#tree.setNamed(owner, exists)
+    const learnedAtMs = this.#clock.epochMs()
+    this.#lastChangeAtMs = learnedAtMs
+    const change: ZoneChange = {
+      zone: this.apex,
+      epoch: this.epoch,
+      fromSerial,
+      toSerial,
+      originAtMs,
+      learnedAtMs,
+      ...difference,
+      existence: this.#tree.takeExistenceChanges()
+    }
+    this.#journal.push(change)
+    this.#notify(change)
+    return change
+  }
+
+  #notify(change: ZoneChange): void {
+    const errors: unknown[] = []
+    this.#isNotifying = true
+    for (const listener of this.#listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    this.#isNotifying = false
+    if (errors.length > 0) throw errors[0]
+  }
+
+  #refuseWhileNotifying(): void {
+    if (this.#isNotifying) throw new Error('a listener edits the zone that it listens to')
+  }
+}
