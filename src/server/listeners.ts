@@ -1,0 +1,157 @@
+/**
+ * All listening sockets: each address serves UDP and TCP on the same port, on IPv4 and IPv6 side by side.
+ *
+ * Either all addresses are listened on or none. Draining goes: no new TCP connections, idle ones close; queries in
+ * flight get their answers while UDP goes on serving; then everything closes.
+ */
+import type { Clock } from '../base/clock.ts'
+import { ListenError } from '../base/errors.ts'
+import { freePortAttempts } from '../base/limits.ts'
+import { InFlightQueries } from './in-flight.ts'
+import type { ListenAddress } from './listen-address.ts'
+import { defaultListenerLimits, type ListenerLimits } from './listener-limits.ts'
+import type { Responder } from './responder.ts'
+import { TcpConnections } from './tcp-connections.ts'
+import { TcpListener } from './tcp-listener.ts'
+import { makeTcpStats, type TcpStats } from './tcp-stats.ts'
+import { makeUdpStats, UdpListener, type UdpListenerOptions, type UdpStats } from './udp-listener.ts'
+
+export type ListenersOptions = Readonly<{
+  addresses: readonly ListenAddress[]
+  responder: Responder
+  clock: Clock
+  limits?: Partial<ListenerLimits>
+  /** Told of what the responder threw, which it must not. */
+  onFault?: (error: unknown) => void
+}>
+
+export type ListenerStats = Readonly<{ udp: UdpStats; tcp: TcpStats }>
+
+export type StopOptions = Readonly<{
+  /** How long queries in flight may take. */
+  drainTimeoutMs: number
+  /** Close at once, also where a drain is under way. */
+  force?: boolean
+}>
+
+type Closable = { close(): Promise<void> }
+
+/**
+ * Binds UDP, then TCP to the port UDP got. Where any port will do, another one is tried as long as the first is taken
+ * for TCP.
+ */
+export async function bindBoth<Udp extends Closable & { port: number }, Tcp>(
+  where: ListenAddress,
+  bindUdp: (where: ListenAddress) => Promise<Udp>,
+  bindTcp: (where: ListenAddress) => Promise<Tcp>
+): Promise<{ udp: Udp; tcp: Tcp }> {
+  for (let attempt = 1; ; attempt++) {
+    const udp = await bindUdp(where)
+    try {
+      return { udp, tcp: await bindTcp({ ...where, port: udp.port }) }
+    } catch (error) {
+      await udp.close()
+      const isTaken = error instanceof ListenError && error.code === 'EADDRINUSE'
+      if (where.port !== 0 || !isTaken || attempt === freePortAttempts) throw error
+    }
+  }
+}
+
+export class Listeners {
+  readonly stats: ListenerStats
+  /** Where it listens, with the ports that were found for port 0. */
+  readonly addresses: readonly ListenAddress[]
+  readonly #udp: readonly UdpListener[]
+  readonly #tcp: readonly TcpListener[]
+  readonly #connections: TcpConnections
+  readonly #inFlight: InFlightQueries
+  readonly #clock: Clock
+  #stopped: Promise<number> | null = null
+  #endWaiting: () => void = () => {}
+
+  /** Listens on every address; throws a ListenError where one fails, with nothing left open. */
+  static async open(options: ListenersOptions): Promise<Listeners> {
+    const { responder, clock, onFault = () => {} } = options
+    const limits = { ...defaultListenerLimits, ...options.limits }
+    const inFlight = new InFlightQueries(limits.inFlightQueries)
+    const stats = { udp: makeUdpStats(), tcp: makeTcpStats() }
+    const connections = new TcpConnections({ responder, inFlight, limits, clock, stats: stats.tcp, onFault })
+    const udpOptions: UdpListenerOptions = {
+      responder,
+      inFlight,
+      stats: stats.udp,
+      receiveBufferOctets: limits.udpReceiveBufferOctets,
+      sendQueueOctets: limits.udpSendQueueOctets,
+      onFault
+    }
+    const bound: { where: ListenAddress; udp: UdpListener; tcp: TcpListener }[] = []
+    try {
+      for (const where of options.addresses) {
+        const both = await bindBoth(
+          where,
+          (at) => UdpListener.bind(at, udpOptions),
+          (at) => TcpListener.bind(at, connections)
+        )
+        bound.push({ where: { address: where.address, port: both.udp.port }, ...both })
+      }
+    } catch (error) {
+      const closed = bound.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()])
+      connections.destroyAll()
+      await Promise.all(closed)
+      throw error
+    }
+    return new Listeners(bound, { stats, connections, inFlight, clock })
+  }
+
+  private constructor(
+    bound: readonly Readonly<{ where: ListenAddress; udp: UdpListener; tcp: TcpListener }>[],
+    shared: Readonly<{ stats: ListenerStats; connections: TcpConnections; inFlight: InFlightQueries; clock: Clock }>
+  ) {
+    this.addresses = bound.map(({ where }) => where)
+    this.#udp = bound.map(({ udp }) => udp)
+    this.#tcp = bound.map(({ tcp }) => tcp)
+    this.stats = shared.stats
+    this.#connections = shared.connections
+    this.#inFlight = shared.inFlight
+    this.#clock = shared.clock
+  }
+
+  /** Queries that wait for somebody else now. */
+  get inFlightQueries(): number {
+    return this.#inFlight.count
+  }
+
+  /** Octets of answers that TCP clients have not taken yet. */
+  get tcpWaitingOctets(): number {
+    return this.#connections.waitingOctets
+  }
+
+  /**
+   * Drains and closes. Resolves, when everything is closed, to the number of queries that were left without an answer.
+   * A second call waits for the first; with `force` it ends the first one's waiting.
+   */
+  async stop(options: StopOptions): Promise<number> {
+    this.#stopped ??= this.#drain(options.drainTimeoutMs)
+    if (options.force === true) this.#endWaiting()
+    return this.#stopped
+  }
+
+  async #drain(timeoutMs: number): Promise<number> {
+    const tcpClosed = Promise.all(this.#tcp.map(async (listener) => listener.close()))
+    const timeIsUp = Promise.withResolvers<void>()
+    this.#endWaiting = timeIsUp.resolve
+    const cancel = this.#clock.after(timeoutMs, timeIsUp.resolve)
+    this.#connections.drain()
+    await Promise.race([timeIsUp.promise, this.#answersSent(tcpClosed)])
+    cancel()
+    const unanswered = this.#inFlight.count
+    this.#connections.destroyAll()
+    await Promise.all([tcpClosed, ...this.#udp.map(async (listener) => listener.close())])
+    return unanswered
+  }
+
+  async #answersSent(tcpClosed: Promise<unknown>): Promise<void> {
+    await this.#inFlight.none()
+    await Promise.all([tcpClosed, ...this.#udp.map(async (listener) => listener.flushed())])
+  }
+}
