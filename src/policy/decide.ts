@@ -1,0 +1,93 @@
+/**
+ * How a policy decides one name: given what is known of each target so far, what happens next.
+ *
+ * Pure: it neither asks nor waits. The pipeline asks the target that is named, adds its outcome, and calls again.
+ * `Reply` is whatever the pipeline keeps for an answer; it is only handed through.
+ */
+import type { NextReason } from './policy.ts'
+
+/**
+ * What one target said.
+ *
+ * - `has`: it has the name, be it without records of the asked type (NODATA).
+ * - `absent`: NXDOMAIN.
+ * - `empty`: it has the Service, but no endpoint of it is ready or serving.
+ * - `bare`: NOERROR without a record and without SOA: proves nothing, is used if nobody has better.
+ * - `unreachable`: no usable answer; `stale` is its own last answer where one is still young enough.
+ */
+export type TargetOutcome<Reply> =
+  | Readonly<{ kind: 'has' | 'absent' | 'empty' | 'bare'; reply: Reply }>
+  | Readonly<{ kind: 'unreachable'; why: string; isCached: boolean; stale: Reply | null }>
+
+export type Decision<Reply> =
+  | Readonly<{ kind: 'ask'; target: number }>
+  /** The target's answer or denial as it came. */
+  | Readonly<{ kind: 'use'; target: number; reply: Reply }>
+  /** The last answer of a target that can't be reached. */
+  | Readonly<{ kind: 'stale'; target: number; reply: Reply; unreachable: readonly number[] }>
+  /** One target's denial while another one could not be reached: short-lived. */
+  | Readonly<{ kind: 'doubtful-denial'; target: number; reply: Reply; unreachable: readonly number[] }>
+  /** Nobody said anything usable. */
+  | Readonly<{ kind: 'failure'; unreachable: readonly number[] }>
+
+const reasonOf = (kind: TargetOutcome<unknown>['kind']): NextReason | null =>
+  kind === 'has' || kind === 'bare' ? null : kind
+
+/**
+ * The next step for one query.
+ *
+ * @param order indices of the policy's targets in the order in which they are to be asked (at least one).
+ * @param nextOn which outcomes let the next target be asked.
+ * @param outcomes by target index; null: not asked yet.
+ */
+export function decide<Reply>(
+  order: readonly number[],
+  nextOn: ReadonlySet<NextReason>,
+  outcomes: readonly (TargetOutcome<Reply> | null)[]
+): Decision<Reply> {
+  const asked: number[] = []
+  for (const target of order) {
+    const outcome = outcomes[target] ?? null
+    if (outcome === null) return { kind: 'ask', target }
+    if (outcome.kind === 'has') return { kind: 'use', target, reply: outcome.reply }
+    asked.push(target)
+    const reason = reasonOf(outcome.kind)
+    if (reason !== null && !nextOn.has(reason)) break
+  }
+  return nobodyHasIt(asked, outcomes)
+}
+
+/** The order of design for a name that no target has; each rule stands above those that follow. */
+function nobodyHasIt<Reply>(
+  asked: readonly number[],
+  outcomes: readonly (TargetOutcome<Reply> | null)[]
+): Decision<Reply> {
+  const first = (kind: TargetOutcome<Reply>['kind']): number | undefined =>
+    asked.find((target) => outcomes[target]!.kind === kind)
+  const use = (target: number): Decision<Reply> => {
+    const outcome = outcomes[target]!
+    if (outcome.kind === 'unreachable') throw new Error('an unreachable target has no reply')
+    return { kind: 'use', target, reply: outcome.reply }
+  }
+
+  const empty = first('empty')
+  if (empty !== undefined) return use(empty)
+
+  const unreachable = asked.filter((target) => outcomes[target]!.kind === 'unreachable')
+  const denial = first('absent') ?? first('bare')
+  if (unreachable.length === 0 && denial !== undefined) return use(denial)
+
+  for (const target of unreachable) {
+    const outcome = outcomes[target]!
+    if (outcome.kind === 'unreachable' && outcome.stale !== null) {
+      return { kind: 'stale', target, reply: outcome.stale, unreachable }
+    }
+  }
+  if (denial !== undefined) {
+    const outcome = outcomes[denial]!
+    if (outcome.kind !== 'unreachable') {
+      return { kind: 'doubtful-denial', target: denial, reply: outcome.reply, unreachable }
+    }
+  }
+  return { kind: 'failure', unreachable }
+}

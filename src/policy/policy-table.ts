@@ -1,0 +1,48 @@
+/** Which policy decides a name: the longest dnsName wins, and a policy that is not for this client is passed over. */
+import { parentOf, type DomainName } from '../wire/name.ts'
+import type { Policy } from './policy.ts'
+import { zoneOfDnsName } from './zone-mapping.ts'
+
+/** A policy and the one of its dnsNames that matched; `zone` is the zone that the dnsName lies in, as we call it. */
+export type PolicyMatch = Readonly<{ policy: Policy; dnsName: DomainName; zone: DomainName }>
+
+export class PolicyTable {
+  readonly policies: readonly Policy[]
+  readonly #byDnsName = new Map<DomainName, PolicyMatch[]>()
+
+  /** `ownZones` are the zones that this cluster calls its own; they give each dnsName its zone. */
+  constructor(policies: readonly Policy[], ownZones: readonly DomainName[]) {
+    this.policies = policies
+    for (const policy of policies) {
+      for (const dnsName of policy.dnsNames) {
+        const match = { policy, dnsName, zone: zoneOfDnsName(dnsName, ownZones) }
+        const matches = this.#byDnsName.get(dnsName)
+        if (matches === undefined) this.#byDnsName.set(dnsName, [match])
+        else matches.push(match)
+      }
+    }
+  }
+
+  /**
+   * The policy for this name and client, or null. Costs one map look-up for each label of the name.
+   *
+   * `accepts` passes over policies that do not apply for another reason (no transit, reserved names).
+   */
+  match(qname: DomainName, clientAddress: string, accepts: (policy: Policy) => boolean): PolicyMatch | null {
+    if (this.#byDnsName.size === 0) return null
+    for (let name: DomainName | null = qname; name !== null; name = parentOf(name)) {
+      const matches = this.#byDnsName.get(name)
+      if (matches === undefined) continue
+      for (const match of matches) {
+        const { clients } = match.policy
+        if ((clients === null || clients.contains(clientAddress)) && accepts(match.policy)) return match
+      }
+    }
+    return null
+  }
+
+  /** Whether any policy is for this client (then recursion is available to it). */
+  hasPolicyFor(clientAddress: string): boolean {
+    return this.policies.some((policy) => policy.clients === null || policy.clients.contains(clientAddress))
+  }
+}
