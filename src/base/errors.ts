@@ -11,9 +11,10 @@ export type WireErrorCode =
   | 'TOO_MANY_POINTERS'
   | 'NAME_TOO_LONG' // over 255 octets
   | 'BAD_COUNT' // the header promises other than what is there
+  | 'BAD_QTYPE' // a type that cannot be asked for: OPT, TSIG
   | 'BAD_RDATA' // RDATA that does not fit its type
   | 'BAD_EDNS' // a malformed or second OPT
-  | 'BAD_TSIG' // TSIG elsewhere than last
+  | 'BAD_TSIG' // TSIG elsewhere than last, or with a class or TTL that it cannot have
   | 'TRAILING_OCTETS'
   | 'BAD_TEXT' // presentation format that does not parse
   | 'TOO_LARGE' // does not fit a message

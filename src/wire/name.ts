@@ -9,6 +9,7 @@
 import { WireError, type WireErrorCode } from '../base/errors.ts'
 import { maxCompressionPointers } from '../base/limits.ts'
 import { escapeOctets, readEscape } from './escape.ts'
+import { headerOctets } from './header.ts'
 import { latin1Of, octetsOf } from './octets.ts'
 
 declare const brand: unique symbol
@@ -19,9 +20,6 @@ export const rootName = '\0' as DomainName
 /** Longest name on the wire, the root's octet included. RFC 1035 §2.3.4. */
 export const maxNameOctets = 255
 export const maxLabelOctets = 63
-
-/** Octets of a message's header. No name lies there, so no pointer leads there. */
-const headerOctets = 12
 
 const isUpper = (octet: number): boolean => octet >= 0x41 && octet <= 0x5a
 
