@@ -1,7 +1,7 @@
 /** The SOA of a zone that we serve. RFC 1035 §3.3.13. */
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
-import { concat, octetsOf, writeU32 } from '../wire/octets.ts'
+import { soaRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
 
 /** All of a SOA but its serial; what is no name is in seconds. `minimumSeconds` bounds the TTL of denials (RFC 2308 §4). */
@@ -16,10 +16,9 @@ export type SoaFields = Readonly<{
 }>
 
 export function soaRRset(apex: DomainName, fields: SoaFields, serial: number): RRset {
-  const numbers = new Uint8Array(20)
-  const { refresh, retry, expire, minimumSeconds } = fields
-  for (const [at, value] of [serial, refresh, retry, expire, minimumSeconds].entries()) writeU32(numbers, at * 4, value)
-  const rdata = concat([octetsOf(fields.mname), octetsOf(fields.rname), numbers])
+  const { mname, rname, minimumSeconds } = fields
+  const timers = { refreshSeconds: fields.refresh, retrySeconds: fields.retry, expireSeconds: fields.expire }
+  const rdata = soaRdata({ mname, rname, serial, ...timers, minimumSeconds })
   return { owner: apex, type: RRTYPE.SOA, ttlSeconds: fields.ttlSeconds, rdata: [rdata] }
 }
 
