@@ -5,7 +5,7 @@ type Timer = { atMs: number; callback: () => void }
 
 export class ManualClock implements Clock {
   #nowMs = 0
-  readonly #startEpochMs: number
+  #startEpochMs: number
   readonly #timers = new Set<Timer>()
 
   constructor(startEpochMs = 1_700_000_000_000) {
@@ -45,5 +45,10 @@ export class ManualClock implements Clock {
       next.callback()
     }
     this.#nowMs = endMs
+  }
+
+  /** Sets the wall clock alone, as an operator or NTP would. */
+  setEpochMs(epochMs: number): void {
+    this.#startEpochMs = epochMs - this.#nowMs
   }
 }
