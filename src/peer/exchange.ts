@@ -1,0 +1,25 @@
+/** One question sent to one server over one transport: what udp-exchange and tcp-pool both give. */
+
+export type ExchangeEnd =
+  | Readonly<{ kind: 'response'; octets: Uint8Array }>
+  | Readonly<{ kind: 'failed'; outcome: 'network' | 'nonsense' | 'overload'; detail: string }>
+
+/** An exchange knows no deadline: whoever began it waits as long as it likes and then cancels it. */
+export type Exchange = Readonly<{
+  /** Never rejects; stays pending for ever once cancelled. */
+  done: Promise<ExchangeEnd>
+  /** Silence has lasted too long: a connection that has brought nothing since gets no more questions. */
+  markSlow(): void
+  /** Stops waiting. Calling it again, or after the end, does nothing. */
+  cancel(): void
+}>
+
+export const failedExchange = (outcome: 'network' | 'nonsense' | 'overload', detail: string): ExchangeEnd => ({
+  kind: 'failed',
+  outcome,
+  detail
+})
+
+/** A short word for a socket's error: its code where it has one. */
+export const errorText = (error: Error): string =>
+  'code' in error && typeof error.code === 'string' ? error.code : error.message

@@ -1,0 +1,240 @@
+/**
+ * One question on its way through a peer's servers: whom to ask next, when, and when to stop.
+ *
+ * A server that fails at once (an error RCODE, a closed port, nonsense) hands over to the next one at once. One that is
+ * silent for its share of the time hands over too, but keeps being listened to: a slow answer is better than none. With
+ * everybody asked, the silent ones are asked again. Several askers of the same question share one flight; each waits
+ * as long as its own budget lasts, and the flight ends with the last of them.
+ */
+import type { Cancel } from '../base/clock.ts'
+import { attemptFloorMs, attemptTimeoutMs } from '../base/limits.ts'
+import { RCODE, rcodeToText } from '../wire/iana.ts'
+import type { PeerQuery } from './peer-query.ts'
+import type { Attempt, AttemptOutcome, FailureReason, PeerReply } from './peer-types.ts'
+import { ServerAttempt, type AttemptEnd, type AttemptParts } from './server-attempt.ts'
+import type { Server } from './server-table.ts'
+
+/** What a flight tells about servers, for their order and for health. */
+export type FlightObserver = Readonly<{
+  /** An answer came `tookMs` after it was asked for. */
+  answered(server: Server, tookMs: number): void
+  /** An attempt that began at `startedAtMs` failed; for `timeout` it may still be answered. */
+  failed(server: Server, outcome: 'timeout' | 'network' | 'rcode' | 'nonsense', startedAtMs: number): void
+}>
+
+type Waiter = Readonly<{ startedAtMs: number; cancelTimer: Cancel; resolve: (reply: PeerReply) => void }>
+
+export class Flight {
+  readonly #query: PeerQuery
+  readonly #parts: AttemptParts
+  readonly #observer: FlightObserver
+  readonly #onOver: () => void
+  /** Attempts that may still be begun. */
+  #attemptsLeft: number
+  readonly #waiters = new Set<Waiter>()
+  #deadlineMs = 0
+  /** Servers in the order in which they are asked next; null until they are known. */
+  #queue: Server[] | null = null
+  #neverAsked = 0
+  readonly #pending = new Set<ServerAttempt>()
+  readonly #failed = new Set<Server>()
+  readonly #past: Attempt[] = []
+  #latest: ServerAttempt | null = null
+  #cancelStep: Cancel = () => {}
+  #isOver = false
+
+  constructor(
+    query: PeerQuery,
+    maxAttempts: number,
+    parts: AttemptParts,
+    observer: FlightObserver,
+    onOver: () => void
+  ) {
+    this.#query = query
+    this.#attemptsLeft = maxAttempts
+    this.#parts = parts
+    this.#observer = observer
+    this.#onOver = onOver
+  }
+
+  /** Waits for the flight's end, or for the end of this budget. Join before start. */
+  join(budgetMs: number): Promise<PeerReply> {
+    const { clock } = this.#parts
+    const startedAtMs = clock.nowMs()
+    this.#deadlineMs = Math.max(this.#deadlineMs, startedAtMs + budgetMs)
+    return new Promise((resolve) => {
+      const cancelTimer = clock.after(budgetMs, () => this.#leave(waiter))
+      const waiter: Waiter = { startedAtMs, cancelTimer, resolve }
+      this.#waiters.add(waiter)
+    })
+  }
+
+  /** Begins with the first of these servers. */
+  start(plan: readonly Server[]): void {
+    if (this.#isOver || this.#queue !== null) return
+    this.#queue = [...plan]
+    this.#neverAsked = plan.length
+    this.#next()
+  }
+
+  /** Ends the flight without an answer: everybody who waits gets `failed`. */
+  giveUp(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#cancelStep()
+    for (const attempt of this.#pending) {
+      const isNews = !attempt.isSlow
+      attempt.markSlow()
+      attempt.cancel()
+      this.#past.push(...attempt.exchanges)
+      const startedAtMs = attempt.startedAtMs
+      if (isNews && this.#parts.clock.nowMs() - startedAtMs >= attemptFloorMs) {
+        this.#observer.failed(attempt.server, 'timeout', startedAtMs)
+      }
+    }
+    this.#pending.clear()
+    for (const waiter of this.#waiters) this.#settle(waiter, this.#failure(waiter))
+    this.#onOver()
+  }
+
+  #leave(waiter: Waiter): void {
+    if (this.#waiters.size > 1) this.#settle(waiter, this.#failure(waiter))
+    else this.giveUp()
+  }
+
+  #settle(waiter: Waiter, reply: PeerReply): void {
+    this.#waiters.delete(waiter)
+    waiter.cancelTimer()
+    waiter.resolve(reply)
+  }
+
+  /** Asks the next server; without any that could be asked, waits for the silent ones or ends. */
+  #next(): void {
+    this.#cancelStep()
+    const server = this.#pick()
+    if (server === null) {
+      if (this.#pending.size === 0) this.giveUp()
+      return
+    }
+    const attempt = new ServerAttempt(server, this.#query, this.#parts, () => this.#armStep(attempt))
+    this.#attemptsLeft--
+    this.#pending.add(attempt)
+    this.#latest = attempt
+    this.#armStep(attempt)
+    attempt.run().then(
+      (end) => this.#ended(attempt, end),
+      // A bug: the question fails with what it says, and everything else goes on.
+      (error: unknown) =>
+        this.#ended(attempt, { kind: 'failed', outcome: 'nonsense', rcode: null, detail: String(error) })
+    )
+  }
+
+  #pick(): Server | null {
+    if (this.#queue === null || this.#attemptsLeft === 0) return null
+    const restMs = this.#deadlineMs - this.#parts.clock.nowMs()
+    if (restMs < attemptFloorMs && this.#pending.size > 0) return null
+    for (let server = this.#queue.shift(); server !== undefined; server = this.#queue.shift()) {
+      if (this.#neverAsked > 0) this.#neverAsked--
+      if (this.#failed.has(server)) continue
+      this.#queue.push(server)
+      return server
+    }
+    return null
+  }
+
+  /** When the newest attempt counts as slow: after its share of what is left, so that everybody is asked in time. */
+  #armStep(attempt: ServerAttempt): void {
+    if (attempt !== this.#latest) return
+    const { clock } = this.#parts
+    const shareMs = (this.#deadlineMs - clock.nowMs()) / (this.#neverAsked + 1)
+    const stepMs = Math.max(attemptFloorMs, Math.min(attemptTimeoutMs, shareMs))
+    this.#cancelStep()
+    this.#cancelStep = clock.after(stepMs, () => {
+      if (!attempt.isSlow) {
+        attempt.markSlow()
+        this.#observer.failed(attempt.server, 'timeout', attempt.startedAtMs)
+      }
+      this.#next()
+    })
+  }
+
+  #ended(attempt: ServerAttempt, end: AttemptEnd): void {
+    if (this.#isOver) return
+    this.#pending.delete(attempt)
+    this.#past.push(...attempt.exchanges)
+    if (end.kind === 'answer') {
+      this.#observer.answered(attempt.server, end.tookMs)
+      this.#finish(attempt.server, end)
+      return
+    }
+    if (end.outcome !== 'overload') this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs)
+    this.#failed.add(attempt.server)
+    // What the same server was asked before would end no better.
+    for (const other of this.#pending) if (other.server === attempt.server) this.#drop(other)
+    if (attempt === this.#latest || this.#pending.size === 0) this.#next()
+  }
+
+  #drop(attempt: ServerAttempt): void {
+    attempt.cancel()
+    this.#pending.delete(attempt)
+    this.#past.push(...attempt.exchanges)
+  }
+
+  #finish(server: Server, { sections, message, transport }: AttemptEnd & { kind: 'answer' }): void {
+    this.#isOver = true
+    this.#cancelStep()
+    for (const attempt of this.#pending) this.#drop(attempt)
+    const attempts = this.#past
+    const nowMs = this.#parts.clock.nowMs()
+    const reply = {
+      kind: 'answer' as const,
+      sections,
+      hasSoa: sections.authority.length > 0,
+      authoritative: message.aa,
+      options: message.edns?.options ?? [],
+      server: server.text,
+      transport,
+      attempts
+    }
+    for (const waiter of this.#waiters) this.#settle(waiter, { ...reply, tookMs: nowMs - waiter.startedAtMs })
+    this.#onOver()
+  }
+
+  #failure(waiter: Waiter): PeerReply {
+    const attempts = [...this.#past]
+    const reason = failureReason(attempts, this.#pending.size > 0)
+    return {
+      kind: 'failed',
+      reason,
+      rcode: reason === 'rcode' ? (attempts.find(isFinalRcode)?.rcode ?? RCODE.SERVFAIL) : null,
+      detail: reason === 'no-server' ? 'no address of a server is known' : attemptsToText(attempts),
+      attempts,
+      tookMs: this.#parts.clock.nowMs() - waiter.startedAtMs
+    }
+  }
+}
+
+const isFinalRcode = ({ outcome }: Attempt): boolean => outcome === 'rcode'
+
+/** Of several servers' failures the one that says most. */
+const reasonsByWeight: readonly (AttemptOutcome & FailureReason)[] = [
+  'rcode',
+  'nonsense',
+  'timeout',
+  'network',
+  'overload'
+]
+
+function failureReason(attempts: readonly Attempt[], hasPending: boolean): FailureReason {
+  const found = reasonsByWeight.find((reason) => attempts.some(({ outcome }) => outcome === reason))
+  if (found !== undefined) return found
+  return hasPending || attempts.length > 0 ? 'timeout' : 'no-server'
+}
+
+/** `192.0.2.1:53 REFUSED, 192.0.2.2:53 timeout`, each once. */
+function attemptsToText(attempts: readonly Attempt[]): string {
+  const texts = attempts
+    .filter(({ outcome }) => outcome !== 'truncated')
+    .map(({ server, outcome, rcode }) => `${server} ${outcome === 'rcode' ? rcodeToText(rcode ?? -1) : outcome}`)
+  return [...new Set(texts)].join(', ') || 'timeout'
+}
