@@ -132,11 +132,13 @@ export class TcpConnection {
   /** No further query may be taken at the moment. */
   #isHeld(): boolean {
     if (this.#isYielding) return true
-    const { limits, waitingOctets } = this.#shared
+    const { limits } = this.#shared
     if (this.#inFlight >= limits.tcpInFlightPerConnection) return true
     // Only where the socket promises a 'drain', or nobody would wake us.
     if (!this.#socket.writableNeedDrain) return false
-    return this.#socket.writableLength >= limits.tcpWriteBufferOctets || waitingOctets >= limits.tcpWriteBuffersOctets
+    const waiting = this.#socket.writableLength
+    if (waiting >= limits.tcpWriteBufferOctets) return true
+    return this.#shared.waitingOctets - this.#waitingOctets + waiting >= limits.tcpWriteBuffersOctets
   }
 
   #take(query: Uint8Array): void {
