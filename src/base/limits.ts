@@ -13,6 +13,8 @@ export const plainUdpPayloadOctets = 512
 export const maxMessageOctets = 65_535
 /** Jumps that one compressed name may take; a legal name has at most 127 labels. */
 export const maxCompressionPointers = 126
+/** Labels of one message that a writer remembers for name compression; later names are written in full. */
+export const compressionLabels = 256
 
 /** Largest TTL of a record in seconds; what is above counts as 0. RFC 2181 §8. */
 export const maxRecordTtlSeconds = 0x7fff_ffff
@@ -102,6 +104,17 @@ export const maxReverseZones = 4_096
 export const manifestFileOctets = 64 * 1024 * 1024
 /** Depth of folders below a manifest folder. */
 export const manifestFolderDepth = 16
+/** Files that are read below all manifest folders together. */
+export const manifestFiles = 100_000
+/** Largest piece of a manifest that is parsed in one go, which others wait for: a document, or an item of a List. */
+export const manifestPieceCharacters = 4 * 1024 * 1024
+/** Depth of Lists inside Lists. */
+export const manifestListDepth = 4
+/** Problems that are listed for one manifest file, and for all together. */
+export const manifestProblemsPerFile = 100
+export const manifestProblems = 1_000
+/** Events that a source of objects gives in one go; a change of more objects is several. */
+export const objectEventsPerBatch = 500
 
 // The answer cache.
 /** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */

@@ -15,7 +15,12 @@ export type EndpointState = 'ready' | 'serving' | 'notReady'
 export type Endpoint = Readonly<{ address: string; hostname: string; state: EndpointState }>
 
 /** Endpoints that share their ports. */
-export type EndpointGroup = Readonly<{ ports: readonly Port[]; endpoints: readonly Endpoint[] }>
+export type EndpointGroup = Readonly<{
+  ports: readonly Port[]
+  endpoints: readonly Endpoint[]
+  /** The cluster that an imported slice came from; '' where its label does not say, and for our own. */
+  sourceCluster: string
+}>
 
 export type EndpointSlice = EndpointGroup &
   Readonly<{
@@ -26,8 +31,6 @@ export type EndpointSlice = EndpointGroup &
     serviceName: string
     /** Whether the slice belongs to a ServiceImport. */
     isImported: boolean
-    /** The cluster that an imported slice came from; '' where its label does not say. */
-    sourceCluster: string
   }>
 
 export type Endpoints = Readonly<{
@@ -119,7 +122,7 @@ export function reduceEndpoints(object: Fields, namespace: string, name: string)
         })
       }
     }
-    return { ports: portsAt(subset, path + '.'), endpoints }
+    return { ports: portsAt(subset, path + '.'), endpoints, sourceCluster: '' }
   })
   return { kind: 'Endpoints', namespace, name, groups }
 }

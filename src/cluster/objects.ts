@@ -66,15 +66,16 @@ function reducePod(object: Fields, namespace: string, name: string): Pod {
   return { kind: 'Pod', namespace, name, addresses: hasFinished ? [] : [...addresses] }
 }
 
+const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 253) : '')
+
 /** Whom a malformed object says it is, as far as it says so at all. */
 function identityOf(raw: unknown, kind: string | null): Identity {
-  const text = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 253) : '')
   if (typeof raw !== 'object' || raw === null) return { kind: kind ?? '', namespace: '', name: '' }
-  const ownKind = kind ?? text(field(raw as Fields, 'kind'))
+  const ownKind = kind ?? shortText(field(raw as Fields, 'kind'))
   const metadata = field(raw as Fields, 'metadata')
   if (typeof metadata !== 'object' || metadata === null) return { kind: ownKind, namespace: '', name: '' }
-  const namespace = ownKind === 'Namespace' ? '' : text(field(metadata as Fields, 'namespace')) || 'default'
-  return { kind: ownKind, namespace, name: text(field(metadata as Fields, 'name')) }
+  const namespace = ownKind === 'Namespace' ? '' : shortText(field(metadata as Fields, 'namespace')) || 'default'
+  return { kind: ownKind, namespace, name: shortText(field(metadata as Fields, 'name')) }
 }
 
 /**
@@ -109,20 +110,11 @@ function reduceKnown(object: Fields, kind: ObjectKind): Reduced {
   }
   const namespace = textAt(metadata, 'namespace', 'metadata.') || 'default'
   mustBeLabel(namespace, 'metadata.namespace')
-  switch (kind) {
-    case 'Service':
-      mustBeLabel(name, 'metadata.name')
-      return reduceService(object, namespace, name)
-    case 'ServiceImport':
-      mustBeLabel(name, 'metadata.name')
-      return reduceServiceImport(object, namespace, name)
-    case 'EndpointSlice':
-      return { ok: reduceEndpointSlice(object, namespace, name), warning: null }
-    case 'Endpoints':
-      return { ok: reduceEndpoints(object, namespace, name), warning: null }
-    case 'Pod':
-      return { ok: reducePod(object, namespace, name), warning: null }
-  }
+  if (kind === 'EndpointSlice') return { ok: reduceEndpointSlice(object, namespace, name), warning: null }
+  if (kind === 'Endpoints') return { ok: reduceEndpoints(object, namespace, name), warning: null }
+  if (kind === 'Pod') return { ok: reducePod(object, namespace, name), warning: null }
+  mustBeLabel(name, 'metadata.name')
+  return kind === 'Service' ? reduceService(object, namespace, name) : reduceServiceImport(object, namespace, name)
 }
 
 function mustBeLabel(text: string, path: string): void {

@@ -1,5 +1,7 @@
 /** Service and ServiceImport, reduced to what DNS needs. */
+import { TextError } from '../base/errors.ts'
 import { maxObjectTtlSeconds } from '../base/limits.ts'
+import { parseDurationMs } from '../base/quantity.ts'
 import { maxNameOctets, parseName } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import { canonicalAddress } from './address.ts'
@@ -90,24 +92,24 @@ export function portsAt(fields: Fields, path: string): readonly Port[] {
   })
 }
 
-const secondsPerUnit: ReadonlyMap<string, number> = new Map([
-  ['ms', 0.001],
-  ['s', 1],
-  ['m', 60],
-  ['h', 3600]
-])
-
 /** The TTL that an annotation asks for, or why it is passed over: a wrong TTL is no reason to drop a Service. */
 function annotatedTtl(annotations: Fields): { ttlSeconds: number | null; warning: string | null } {
   const value = field(annotations, ttlAnnotation)
   if (value === undefined) return { ttlSeconds: null, warning: null }
-  const match = typeof value === 'string' ? /^(\d{1,9})(ms|s|m|h)$/.exec(value.trim()) : null
-  const seconds = match === null ? Number.NaN : Number(match[1]) * secondsPerUnit.get(match[2]!)!
-  if (!Number.isInteger(seconds) || seconds > maxObjectTtlSeconds) {
-    const warning = `metadata.annotations["${ttlAnnotation}"]: expected whole seconds such as 10s, at most ${maxObjectTtlSeconds}s`
-    return { ttlSeconds: null, warning }
+  const seconds = typeof value === 'string' ? secondsOf(value) : null
+  if (seconds !== null && seconds <= maxObjectTtlSeconds) return { ttlSeconds: seconds, warning: null }
+  const wanted = `whole seconds such as 10s, at most ${maxObjectTtlSeconds}s`
+  return { ttlSeconds: null, warning: `annotation ${ttlAnnotation} is passed over: expected ${wanted}` }
+}
+
+function secondsOf(text: string): number | null {
+  try {
+    const seconds = parseDurationMs(text) / 1000
+    return Number.isInteger(seconds) ? seconds : null
+  } catch (error) {
+    if (error instanceof TextError) return null
+    throw error
   }
-  return { ttlSeconds: seconds, warning: null }
 }
 
 /**

@@ -1,0 +1,365 @@
+/**
+ * The cluster's own zones, kept equal to the Kubernetes objects: the cluster zone, the clusterset zone, the reverse
+ * zones, and zones for hand-written records that fall into none of these.
+ *
+ * Work follows the changes: an event touches one Service name, namespace or Pod, and only what was touched is computed
+ * again. Each call of `apply` makes at most one edit for each zone, so one change enters each journal.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import type { Network } from '../base/network.ts'
+import { RRTYPE } from '../wire/iana.ts'
+import { parentOf } from '../wire/name.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { RRset } from '../wire/rr.ts'
+import type { ServiceState } from '../zone/zone-change.ts'
+import type { ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
+import { Zones } from '../zone/zones.ts'
+import { buildClustersetRecords } from './clusterset-records.ts'
+import { Contributions } from './contributions.ts'
+import { EditBatch } from './edit-batch.ts'
+import type { Endpoint } from './endpoint-objects.ts'
+import { collectHandWritten, extraApexes } from './hand-written.ts'
+import type { HandWrittenRecords } from './hand-written.ts'
+import { LeftOutObjects } from './left-out.ts'
+import type { LeftOutObject } from './left-out.ts'
+import type { ObjectEvent } from './object-event.ts'
+import { ObjectTables, serviceKey } from './object-tables.ts'
+import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
+import { buildPodRecords, synthesizePod } from './pod-records.ts'
+import type { PodMode } from './pod-records.ts'
+import { nameBelow } from './record-sets.ts'
+import { PointerRecords } from './pointer-records.ts'
+import { reverseZones } from './reverse.ts'
+import { buildImportInZone, buildServiceRecords } from './service-records.ts'
+import type { ServiceRecords } from './service-records.ts'
+import { ServiceZone } from './service-zone.ts'
+import { makeZone, nameServerOf, nameServerSets, versionSet } from './zone-making.ts'
+
+export type ClusterOptions = Readonly<{
+  /** Our cluster's id, for imported slices that do not say whence they come. */
+  clusterName: string
+  zone: DomainName
+  clustersetZone: DomainName
+  /** TTL of all records that no annotation gives another, and of denials. */
+  ttlSeconds: number
+  pods: PodMode
+  reverse: readonly Network[]
+  /** Whether a ServiceImport without a Service of its name is answered in the cluster zone too. */
+  importsInZone: boolean
+  /** Hand-written records; each replaces what is generated of its owner and type. */
+  records: readonly RRset[]
+  /** Apexes for those of `records` that fall into no other zone; else each such name is a zone of its own. */
+  recordZones?: readonly DomainName[]
+  /** Where we can be asked, as long as no Service says it: addresses without port. */
+  nsAddresses: readonly string[]
+  /** Called once for each object that is left out or served with a warning, for the log. */
+  onLeftOut?: (object: LeftOutObject) => void
+  /** The history that the serials belong to; made up by default. */
+  epoch?: string
+}>
+
+/** What we know of one Service name, for the status page and the command line. */
+export type ServiceDescription = Readonly<{
+  owner: DomainName
+  state: ServiceState
+  /** Addresses with their state, of all slices or of the Endpoints object; null where there is neither. */
+  endpoints: readonly Endpoint[] | null
+  records: readonly RRset[]
+}>
+
+const localRank = 0
+const clustersetRank = 1
+/** The types that we generate at names; hand-written ones take their place. */
+const generatedTypes = [RRTYPE.A, RRTYPE.AAAA, RRTYPE.CNAME, RRTYPE.PTR, RRTYPE.SRV, RRTYPE.TXT]
+
+export class ClusterZones {
+  /** All zones that we are authoritative for. */
+  readonly zones = new Zones()
+  /** Counts since the start; never reset. */
+  readonly stats = {
+    eventsTotal: 0,
+    rejectedTotal: 0,
+    recomputedServicesTotal: 0,
+    batchesTotal: 0,
+    zoneChangesTotal: 0
+  }
+  readonly #clock: Clock
+  readonly #epoch: string
+  readonly #tables = new ObjectTables()
+  readonly #pointers = new PointerRecords()
+  readonly #podRecords = new Contributions()
+  /** `<namespace>.pod.<zone>` of the namespaces that exist. */
+  readonly #podParents = new Set<DomainName>()
+  readonly #leftOut: LeftOutObjects
+  readonly #services: ServiceZone
+  readonly #imports: ServiceZone
+  #options: ClusterOptions
+  #handWritten: HandWrittenRecords
+  #hasSynced = false
+
+  constructor(options: ClusterOptions, clock: Clock) {
+    this.#options = options
+    this.#clock = clock
+    this.#epoch = options.epoch ?? randomBytes(8).toString('hex')
+    this.#leftOut = new LeftOutObjects((object) => this.#options.onLeftOut?.(object))
+    const zone = this.#addZone(options.zone, options.zone)
+    const clustersetZone = this.#addZone(options.clustersetZone, options.clustersetZone)
+    this.#services = new ServiceZone(zone, this.#pointers, localRank)
+    this.#imports = new ServiceZone(clustersetZone, this.#pointers, clustersetRank)
+    for (const apex of reverseZones(options.reverse)) this.#pointers.zones.add(this.#addZone(apex, options.zone))
+    this.#handWritten = collectHandWritten(options.records)
+    for (const apex of this.#extraApexes(options)) this.#addZone(apex, options.zone)
+    const batch = new EditBatch(this.#handWritten.byOwner)
+    this.#writeHandWritten(batch)
+    this.#writeFixed(batch)
+    batch.apply(clock.epochMs())
+  }
+
+  /** The zone of the cluster's own Services. */
+  get zone(): ZoneStore {
+    return this.#services.store
+  }
+
+  get clustersetZone(): ZoneStore {
+    return this.#imports.store
+  }
+
+  /** Whether the objects are complete: before that, nothing may be denied. */
+  get hasSynced(): boolean {
+    return this.#hasSynced
+  }
+
+  markSynced(): void {
+    this.#hasSynced = true
+  }
+
+  /**
+   * Takes in a batch of changes and brings the zones up to date, in one change of each zone.
+   * @param originAtMs when it happened, by the wall clock of where it happened; milliseconds since 1970.
+   */
+  apply(events: readonly ObjectEvent[], originAtMs: number): void {
+    for (const event of events) this.#take(event)
+    this.stats.eventsTotal += events.length
+    this.stats.batchesTotal += 1
+    const batch = new EditBatch(this.#handWritten.byOwner)
+    this.#writeTouched(batch)
+    this.stats.zoneChangesTotal += batch.apply(originAtMs)
+  }
+
+  /**
+   * Takes over options that leave the zones themselves as they are: `records` in the same zones, `pods`,
+   * `importsInZone`, `nsAddresses`, `clusterName`. False: others differ, nothing was done, and new ClusterZones are needed.
+   */
+  reconfigure(options: ClusterOptions, originAtMs: number): boolean {
+    const old = this.#options
+    const handWritten = collectHandWritten(options.records)
+    const sameZones =
+      old.zone === options.zone &&
+      old.clustersetZone === options.clustersetZone &&
+      old.ttlSeconds === options.ttlSeconds &&
+      sameTexts(reverseZones(old.reverse), reverseZones(options.reverse)) &&
+      sameTexts(this.#extraApexes(old), this.#extraApexes(options, handWritten))
+    const changesNs = [...this.#handWritten.byOwner.values(), ...handWritten.byOwner.values()]
+      .flat()
+      .some((set) => set.type === RRTYPE.NS && this.zones.get(set.owner) !== null)
+    if (!sameZones || changesNs) return false
+
+    const batch = new EditBatch(handWritten.byOwner)
+    const oldOwners = this.#handWritten.byOwner
+    for (const sets of oldOwners.values()) {
+      for (const { owner, type } of sets) batch.setByHand(this.zones.find(owner)!, owner, type, null)
+    }
+    const pods = [...this.#tables.pods.values()]
+    for (const pod of pods) this.#writePod(pod, null, batch)
+    this.#options = options
+    this.#handWritten = handWritten
+    for (const pod of pods) this.#writePod(null, pod, batch)
+    for (const key of new Set([...this.#tables.services.keys(), ...this.#tables.imports.keys()])) {
+      this.#writeService(key, batch)
+    }
+    for (const zone of [this.#services, this.#imports]) zone.rewrite((owner) => oldOwners.has(owner), batch)
+    this.#pointers.touch(oldOwners.keys())
+    this.#pointers.flush(batch)
+    this.#writeFixed(batch)
+    this.#writeHandWritten(batch)
+    this.stats.zoneChangesTotal += batch.apply(originAtMs)
+    return true
+  }
+
+  /** How many objects of each kind are held, in use or not. */
+  counts(): Readonly<Record<ObjectKind, number>> {
+    return this.#tables.counts()
+  }
+
+  /** All objects of one kind, for an audit against their source. */
+  objects(kind: ObjectKind): IterableIterator<KubernetesObject> {
+    return this.#tables.all(kind)
+  }
+
+  /** The objects left out, and those served with a warning; a bounded list, while `stats.rejectedTotal` counts all. */
+  leftOut(): readonly LeftOutObject[] {
+    return this.#leftOut.list
+  }
+
+  /** What we know of a Service, or of an import where there is none; null: neither has records or a state. */
+  describeService(namespace: string, name: string): ServiceDescription | null {
+    const key = serviceKey(namespace, name)
+    const isService = this.#tables.services.has(key)
+    const held = isService ? this.#services.held(key) : this.#imports.held(key)
+    if (held === null) return null
+    const groups = isService ? this.#tables.groupsOfService(key) : this.#tables.groupsOfImport(key)
+    const endpoints = groups?.flatMap((group) => group.endpoints) ?? null
+    return { owner: held.owner, state: held.state, endpoints, records: held.sets }
+  }
+
+  #take(event: ObjectEvent): void {
+    if (event.type === 'put') {
+      const { object, warning } = event
+      this.#tables.put(object)
+      if (warning === undefined || warning === null) {
+        this.#leftOut.forget(object.kind, object.namespace, object.name)
+      } else {
+        const { kind, namespace, name } = object
+        this.#leftOut.note({ kind, namespace, name, path: 'metadata.annotations', reason: warning, isServed: true })
+      }
+      return
+    }
+    const { kind, namespace, name } = event.type === 'delete' ? event : event.identity
+    if (isObjectKind(kind)) this.#tables.remove(kind, namespace, name)
+    if (event.type === 'delete') {
+      this.#leftOut.forget(kind, namespace, name)
+      return
+    }
+    this.stats.rejectedTotal += 1
+    this.#leftOut.note({ kind, namespace, name, path: event.path, reason: event.reason, isServed: false })
+  }
+
+  #writeTouched(batch: EditBatch): void {
+    const touched = this.#tables.takeTouched()
+    for (const key of touched.services) this.#writeService(key, batch)
+    for (const namespace of touched.namespaces) this.#writeNamespace(namespace, batch)
+    for (const [key, before] of touched.pods) this.#writePod(before, this.#tables.pods.get(key) ?? null, batch)
+    if (touched.nameServer) this.#writeNameServer(batch)
+    this.#pointers.flush(batch)
+  }
+
+  #writeService(key: string, batch: EditBatch): void {
+    this.stats.recomputedServicesTotal += 1
+    const { zone, clustersetZone, ttlSeconds, importsInZone, clusterName } = this.#options
+    const service = this.#tables.services.get(key)
+    const serviceImport = this.#tables.imports.get(key)
+    const importGroups = serviceImport === undefined ? null : this.#tables.groupsOfImport(key)
+    let records: ServiceRecords | null = null
+    if (service !== undefined) {
+      records = buildServiceRecords(service, this.#tables.groupsOfService(key), zone, ttlSeconds)
+    } else if (serviceImport !== undefined && importsInZone) {
+      records = buildImportInZone(serviceImport, importGroups, zone, ttlSeconds)
+    }
+    this.#services.replace(key, records, batch)
+    const imported =
+      serviceImport === undefined
+        ? null
+        : buildClustersetRecords(serviceImport, importGroups, clustersetZone, ttlSeconds, clusterName)
+    this.#imports.replace(key, imported, batch)
+  }
+
+  /** A namespace that exists is NODATA, also when it is empty. */
+  #writeNamespace(namespace: string, batch: EditBatch): void {
+    const exists = this.#tables.namespaceExists(namespace)
+    for (const zone of [this.zone, this.clustersetZone]) {
+      const owner = nameBelow([namespace, 'svc'], zone.apex)
+      if (owner !== null) batch.name(zone, owner, exists)
+    }
+    const podParent = nameBelow([namespace, 'pod'], this.zone.apex)
+    if (podParent === null) return
+    batch.name(this.zone, podParent, exists)
+    if (exists) this.#podParents.add(podParent)
+    else this.#podParents.delete(podParent)
+  }
+
+  #writePod(before: Pod | null, after: Pod | null, batch: EditBatch): void {
+    const { pods, zone, ttlSeconds } = this.#options
+    if (pods !== 'verified') return
+    const old = before === null ? [] : buildPodRecords(before, zone, ttlSeconds)
+    const sets = after === null ? [] : buildPodRecords(after, zone, ttlSeconds)
+    const source = (before ?? after)!.name
+    for (const { owner, type } of old) this.#podRecords.remove(source, 0, owner, type)
+    for (const set of sets) this.#podRecords.put(source, 0, set)
+    for (const { owner, type } of [...old, ...sets]) {
+      batch.set(this.zone, owner, type, this.#podRecords.merged(owner, type))
+    }
+  }
+
+  #writeNameServer(batch: EditBatch): void {
+    const ofService = this.#tables.dnsServiceAddresses()
+    const addresses = ofService.length > 0 ? ofService : this.#options.nsAddresses
+    for (const zone of [this.zone, this.clustersetZone]) {
+      const owner = nameServerOf(zone.apex)
+      const sets = nameServerSets(zone.apex, addresses, this.#options.ttlSeconds)
+      for (const type of [RRTYPE.A, RRTYPE.AAAA]) {
+        batch.set(zone, owner, type, sets.find((set) => set.type === type) ?? null)
+      }
+      // The NS record's target exists in any case.
+      batch.name(zone, owner, true)
+    }
+  }
+
+  /** What each zone has whatever the objects. */
+  #writeFixed(batch: EditBatch): void {
+    for (const [zone, version] of [
+      [this.zone, '1.1.0'],
+      [this.clustersetZone, '1.0.0']
+    ] as const) {
+      const set = versionSet(zone.apex, version)
+      batch.set(zone, set.owner, set.type, set)
+      batch.name(zone, nameBelow(['svc'], zone.apex)!, true)
+    }
+    batch.name(this.zone, nameBelow(['pod'], this.zone.apex)!, true)
+    this.#writeNameServer(batch)
+  }
+
+  #writeHandWritten(batch: EditBatch): void {
+    for (const [owner, sets] of this.#handWritten.byOwner) {
+      const zone = this.zones.find(owner)!
+      for (const type of generatedTypes) batch.setByHand(zone, owner, type, null)
+      for (const set of sets) batch.setByHand(zone, owner, set.type, set)
+    }
+    for (const { name, reason } of this.#handWritten.refused) {
+      this.#leftOut.note({ kind: 'records', namespace: '', name, path: '', reason, isServed: false })
+    }
+  }
+
+  #addZone(apex: DomainName, home: DomainName): ZoneStore {
+    const { ttlSeconds } = this.#options
+    const isClusterZone = apex === this.#options.zone
+    const zone = makeZone({
+      apex,
+      home,
+      ttlSeconds,
+      epoch: this.#epoch,
+      clock: this.#clock,
+      ...(isClusterZone ? { synthesize: (qname, qtype) => this.#synthesize(qname, qtype) } : {})
+    })
+    this.zones.add(zone)
+    return zone
+  }
+
+  #extraApexes(options: ClusterOptions, handWritten = collectHandWritten(options.records)): DomainName[] {
+    const own = [options.zone, options.clustersetZone, ...reverseZones(options.reverse)]
+    return extraApexes(handWritten.byOwner.keys(), own, options.recordZones ?? [])
+  }
+
+  #synthesize(qname: DomainName, qtype: number): ZoneLookup | null {
+    if (this.#options.pods !== 'insecure') return null
+    const parent = parentOf(qname)
+    if (parent === null || !this.#podParents.has(parent)) return null
+    return synthesizePod(qname, qtype, this.#options.ttlSeconds)
+  }
+}
+
+const objectKinds = new Set<string>(['Service', 'EndpointSlice', 'Endpoints', 'Namespace', 'ServiceImport', 'Pod'])
+const isObjectKind = (kind: string): kind is ObjectKind => objectKinds.has(kind)
+
+const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((text) => other.includes(text))

@@ -1,0 +1,50 @@
+/**
+ * The records of one ServiceImport in the clusterset zone. KEP-1645, "Kubernetes DNS-Based Multicluster Service
+ * Discovery" 1.0.0, sections 2.3 and 2.4.
+ *
+ * Pure: objects in, records out. `<clusterid>.<svc>` never gets a record (2.3.4, 2.4.4); it exists as an empty
+ * non-terminal above the hosts of that cluster.
+ */
+import type { DomainName } from '../wire/name.ts'
+import { publishEndpoints } from './endpoints.ts'
+import type { EndpointGroup } from './endpoint-objects.ts'
+import { nameBelow, RecordSets } from './record-sets.ts'
+import type { ServiceImport } from './service-objects.ts'
+import { addPort, addVirtualAddresses } from './service-records.ts'
+import type { Pointer, ServiceRecords } from './service-records.ts'
+
+/**
+ * @param groups the imported slices; null where there is none.
+ * @param ownCluster our cluster's id, for slices that do not say whence they come.
+ */
+export function buildClustersetRecords(
+  serviceImport: ServiceImport,
+  groups: readonly EndpointGroup[] | null,
+  zone: DomainName,
+  zoneTtlSeconds: number,
+  ownCluster: string
+): ServiceRecords | null {
+  const owner = nameBelow([serviceImport.name, serviceImport.namespace, 'svc'], zone)
+  if (owner === null) return null
+  const ttlSeconds = serviceImport.ttlSeconds ?? zoneTtlSeconds
+  const sets = new RecordSets(ttlSeconds)
+  const pointers: Pointer[] = []
+  const names: DomainName[] = []
+  const { endpoints, state } = publishEndpoints(groups, false)
+
+  if (serviceImport.importType === 'clusterSetIP') {
+    addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
+    if (serviceImport.ips.length === 0) names.push(owner)
+    return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+  }
+  for (const { address, octets, hostLabel, ports, sourceCluster } of endpoints) {
+    sets.addAddress(owner, octets)
+    const clusterLabels = (sourceCluster === '' ? ownCluster : sourceCluster).split('.')
+    const host = nameBelow([hostLabel, ...clusterLabels], owner)
+    if (host === null) continue
+    sets.addAddress(host, octets)
+    pointers.push({ address, target: host })
+    for (const port of ports) addPort(sets, owner, port, host)
+  }
+  return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+}

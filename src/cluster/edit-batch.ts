@@ -1,0 +1,67 @@
+/** The edits of one batch, gathered zone by zone; hand-written RRsets hide what is generated in their place. */
+import { RRTYPE } from '../wire/iana.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { RRset } from '../wire/rr.ts'
+import type { NameChange, ServiceState } from '../zone/zone-change.ts'
+import type { ZoneEdit } from '../zone/zone-edit.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+
+type OpenEdit = {
+  sets: { owner: DomainName; type: number; after: RRset | null }[]
+  services: { owner: DomainName; after: ServiceState | null }[]
+  names: NameChange[]
+}
+
+/** Hand-written RRsets by owner. */
+export type HandWritten = ReadonlyMap<DomainName, readonly RRset[]>
+
+/** A CNAME stands alone (RFC 1034 §3.6.2), so a hand-written one hides all, and any hand-written RRset hides a CNAME. */
+function isHidden(handWritten: HandWritten, owner: DomainName, type: number): boolean {
+  const sets = handWritten.get(owner)
+  if (sets === undefined) return false
+  return type === RRTYPE.CNAME || sets.some((set) => set.type === type || set.type === RRTYPE.CNAME)
+}
+
+export class EditBatch {
+  readonly #handWritten: HandWritten
+  readonly #edits = new Map<ZoneStore, OpenEdit>()
+
+  constructor(handWritten: HandWritten) {
+    this.#handWritten = handWritten
+  }
+
+  /** A generated RRset, or that there is none; passed over where a hand-written one stands. */
+  set(zone: ZoneStore, owner: DomainName, type: number, after: RRset | null): void {
+    if (!isHidden(this.#handWritten, owner, type)) this.#edit(zone).sets.push({ owner, type, after })
+  }
+
+  /** A hand-written RRset, or that there is none. */
+  setByHand(zone: ZoneStore, owner: DomainName, type: number, after: RRset | null): void {
+    this.#edit(zone).sets.push({ owner, type, after })
+  }
+
+  service(zone: ZoneStore, owner: DomainName, after: ServiceState | null): void {
+    this.#edit(zone).services.push({ owner, after })
+  }
+
+  name(zone: ZoneStore, owner: DomainName, exists: boolean): void {
+    this.#edit(zone).names.push({ owner, exists })
+  }
+
+  /** Carries out one edit for each zone; the number of zones that changed. */
+  apply(originAtMs: number): number {
+    let changed = 0
+    for (const [zone, open] of this.#edits) {
+      const edit: ZoneEdit = { ...open, originAtMs }
+      if (zone.apply(edit) !== null) changed++
+    }
+    this.#edits.clear()
+    return changed
+  }
+
+  #edit(zone: ZoneStore): OpenEdit {
+    let edit = this.#edits.get(zone)
+    if (edit === undefined) this.#edits.set(zone, (edit = { sets: [], services: [], names: [] }))
+    return edit
+  }
+}

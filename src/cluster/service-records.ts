@@ -1,0 +1,124 @@
+/**
+ * The records of one Service in the cluster zone. Kubernetes DNS specification 1.1.0, sections 2.3 to 2.5.
+ *
+ * Pure: objects in, records out. Beyond the specification, as CoreDNS: SRV at the plain name for all ports, and names
+ * (with PTR) of the endpoints of ClusterIP Services.
+ */
+import { RRTYPE } from '../wire/iana.ts'
+import type { DomainName } from '../wire/name.ts'
+import { nameRdata } from '../wire/rdata.ts'
+import type { RRset } from '../wire/rr.ts'
+import type { ServiceState } from '../zone/zone-change.ts'
+import { addressRdata } from './address.ts'
+import { publishEndpoints } from './endpoints.ts'
+import type { PublishedEndpoint } from './endpoints.ts'
+import type { EndpointGroup } from './endpoint-objects.ts'
+import { nameBelow, RecordSets } from './record-sets.ts'
+import type { Port, Service, ServiceImport } from './service-objects.ts'
+
+/** An address and the name that its PTR record gives. */
+export type Pointer = Readonly<{ address: string; target: DomainName }>
+
+export type ServiceRecords = Readonly<{
+  /** The Service's name in the zone. */
+  owner: DomainName
+  state: ServiceState
+  sets: readonly RRset[]
+  /** Names that exist without records. */
+  names: readonly DomainName[]
+  pointers: readonly Pointer[]
+  ttlSeconds: number
+}>
+
+/** Writes SRV at `_port._proto.<owner>` and at the owner itself, as far as the port has a number and a name. */
+export function addPort(sets: RecordSets, owner: DomainName, port: Port, target: DomainName): void {
+  if (port.port === 0) return
+  sets.addSrv(owner, port.port, target)
+  if (port.name === '') return
+  const portOwner = nameBelow([`_${port.name}`, `_${port.protocol}`], owner)
+  if (portOwner !== null) sets.addSrv(portOwner, port.port, target)
+}
+
+/** Writes the address of each endpoint at its own name; the endpoints' PTR records point there. */
+function addEndpointNames(
+  sets: RecordSets,
+  owner: DomainName,
+  endpoints: readonly PublishedEndpoint[],
+  pointers: Pointer[]
+): void {
+  for (const { address, octets, hostLabel } of endpoints) {
+    const host = nameBelow([hostLabel], owner)
+    if (host === null) continue
+    sets.addAddress(host, octets)
+    pointers.push({ address, target: host })
+  }
+}
+
+/**
+ * @param zone the cluster zone's apex.
+ * @param groups null where there is no slice and no Endpoints object of the Service.
+ * @param zoneTtlSeconds the TTL unless the Service has its own.
+ */
+export function buildServiceRecords(
+  service: Service,
+  groups: readonly EndpointGroup[] | null,
+  zone: DomainName,
+  zoneTtlSeconds: number
+): ServiceRecords | null {
+  const owner = nameBelow([service.name, service.namespace, 'svc'], zone)
+  if (owner === null) return null
+  const ttlSeconds = service.ttlSeconds ?? zoneTtlSeconds
+  const sets = new RecordSets(ttlSeconds)
+  const pointers: Pointer[] = []
+  const { endpoints, state } = publishEndpoints(groups, service.publishesNotReady)
+  const names: DomainName[] = []
+
+  if (service.externalName !== null) {
+    sets.add(owner, RRTYPE.CNAME, nameRdata(service.externalName))
+  } else if (service.serviceType === 'headless') {
+    addEndpointNames(sets, owner, endpoints, pointers)
+    for (const { octets, hostLabel, ports } of endpoints) {
+      sets.addAddress(owner, octets)
+      const host = nameBelow([hostLabel], owner)
+      if (host !== null) for (const port of ports) addPort(sets, owner, port, host)
+    }
+  } else if (service.clusterIPs.length === 0) {
+    // An address was never allocated, which only files can hold: the name exists, and no record is made up.
+    names.push(owner)
+  } else {
+    addVirtualAddresses(sets, owner, service.clusterIPs, service.ports, pointers)
+    addEndpointNames(sets, owner, endpoints, pointers)
+  }
+  return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+}
+
+/** The records of a name with virtual addresses: a ClusterIP Service, or an import with its ClusterSetIP. */
+export function addVirtualAddresses(
+  sets: RecordSets,
+  owner: DomainName,
+  addresses: readonly string[],
+  ports: readonly Port[],
+  pointers: Pointer[]
+): void {
+  for (const address of addresses) {
+    sets.addAddress(owner, addressRdata(address))
+    pointers.push({ address, target: owner })
+  }
+  for (const port of ports) addPort(sets, owner, port, owner)
+}
+
+/** A ServiceImport answered in the cluster zone as if it were a Service with its ClusterSetIP (`importsInZone`). */
+export function buildImportInZone(
+  serviceImport: ServiceImport,
+  groups: readonly EndpointGroup[] | null,
+  zone: DomainName,
+  zoneTtlSeconds: number
+): ServiceRecords | null {
+  const owner = nameBelow([serviceImport.name, serviceImport.namespace, 'svc'], zone)
+  if (owner === null || serviceImport.ips.length === 0) return null
+  const ttlSeconds = serviceImport.ttlSeconds ?? zoneTtlSeconds
+  const sets = new RecordSets(ttlSeconds)
+  const pointers: Pointer[] = []
+  addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
+  return { owner, state: publishEndpoints(groups, false).state, sets: sets.finish(), names: [], pointers, ttlSeconds }
+}
