@@ -1,0 +1,79 @@
+/** The options of the section `cluster`: who we are, which zones are ours, and where their objects come from. */
+import {
+  dnsLabel,
+  domainName,
+  flag,
+  list,
+  oneNetwork,
+  option,
+  optional,
+  path,
+  required,
+  seconds,
+  section,
+  server,
+  text,
+  textOrOff,
+  word
+} from './option.ts'
+
+/** Regions are compared as they are written. */
+export const region = () => text(/^[ -~]{0,63}$/, 'up to 63 printable ASCII characters')
+
+const kubernetesSource = section({
+  kubeconfig: optional(path(), 'The kubeconfig file; without it the token and certificate of the pod we run in.'),
+  context: optional(text(/^[^\0]+$/, 'the name of a context'), "The kubeconfig's context; without it the current one.")
+})
+
+export const sourceSection = section({
+  manifests: optional(
+    list(path(), 1),
+    'Files or folders of Kubernetes YAML or JSON (folders: `*.yaml`, `*.yml`, `*.json`, also in subfolders), read again when they change.'
+  ),
+  kubernetes: optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.'),
+  mirror: optional(
+    list(server(), 1),
+    "The zones by transfer from these servers, the cluster's own peerdns: no access to the API server is needed."
+  )
+})
+
+const leasePattern = /^(?=.*\{cluster\})[a-z0-9.{}-]{1,253}$/
+
+export const clusterSection = section({
+  name: required(dnsLabel(), "This cluster's id, in traces, metrics and MCS names (`<host>.<cluster>.<service>`)."),
+  region: option(region(), '', 'Where this cluster is; compared with the regions of peers and clients.'),
+  zone: option(domainName(), 'cluster.local', 'The zone of our own Services.'),
+  clustersetZone: option(domainName(), 'clusterset.local', 'The zone of ServiceImports (KEP-1645).'),
+  ttl: option(
+    seconds({ min: '0s', max: '1d' }),
+    '5s',
+    'TTL of our own records; the annotation `peerdns.io/ttl` on a Service or ServiceImport overrides it.'
+  ),
+  pods: option(
+    word('disabled', 'insecure', 'verified'),
+    'insecure',
+    'Pod records (`10-0-0-1.<namespace>.pod`): none, for every address, or only for addresses of pods.'
+  ),
+  reverse: option(
+    list(oneNetwork()),
+    [],
+    'Networks whose PTR records are answered here; other reverse names are peered or forwarded.'
+  ),
+  importsInZone: option(
+    flag(),
+    false,
+    'Whether a ServiceImport without a Service of its name is answered in `zone` too.'
+  ),
+  records: option(
+    list(text(/\S/, 'a zone-file line')),
+    [],
+    'Records written by hand, as zone-file lines: `db.backend.svc.cluster.local. 10 A 172.30.9.9`.'
+  ),
+  leases: option(
+    textOrOff(leasePattern, 'the name of a Lease object with `{cluster}` for the cluster: `{cluster}-alive`'),
+    'off',
+    'Lease objects that source clusters renew; the endpoints of one that no longer does are left out.'
+  ),
+  probes: option(word('off', 'on'), 'off', 'Whether endpoints and virtual addresses are probed for health.'),
+  source: required(sourceSection, 'Where the objects of this cluster come from: exactly one of the keys below it.')
+})
