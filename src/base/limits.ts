@@ -129,3 +129,9 @@ export const drainTimeoutMs = 5_000
 export const knownServiceNames = 20_000
 /** Total time for one target while another one could still be asked. */
 export const targetBudgetMs = 400
+
+// Configuration.
+/** Largest configuration file that is read. */
+export const configFileOctets = 1024 * 1024
+/** Aliases (`*name`) that a configuration file may use; they multiply what has to be read. */
+export const configAliases = 100
