@@ -6,6 +6,7 @@ import { maxAliases } from '../base/limits.ts'
 import { CLASS, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { groupRRsets, type Message } from '../wire/message.ts'
 import { isAtOrBelow, readName, type DomainName } from '../wire/name.ts'
+import { readU16, readU32 } from '../wire/octets.ts'
 import type { Rdata, ResourceRecord, RRset, Sections } from '../wire/rr.ts'
 import type { PeerQuestion } from './peer-types.ts'
 
@@ -152,13 +153,13 @@ function authorityOf(sets: readonly RRset[], { lastName }: Chain, isDenial: bool
 
 /** MINIMUM is the last field of SOA RDATA; with its top bit set it counts as zero, like a TTL. */
 function soaMinimumSeconds(rdata: Rdata): number {
-  const minimum = new DataView(rdata.buffer, rdata.byteOffset, rdata.length).getUint32(rdata.length - 4)
+  const minimum = readU32(rdata, rdata.length - 4)
   return minimum > maxTtlSeconds ? 0 : minimum
 }
 
 /** Those RRSIGs of an owner that cover one type (RFC 4034 §3.1.1: the type covered comes first). */
 function signaturesOf(set: RRset | undefined, type: number): RRset | null {
-  const rdata = set?.rdata.filter((signature) => ((signature[0]! << 8) | signature[1]!) === type) ?? []
+  const rdata = set?.rdata.filter((signature) => readU16(signature, 0) === type) ?? []
   return set === undefined || rdata.length === 0 ? null : { ...set, rdata }
 }
 

@@ -1,12 +1,21 @@
 /** The octets of a question to a peer, and whether octets that came back answer it. */
 import { WireError } from '../base/errors.ts'
 import { maxUdpPayloadOctets } from '../base/limits.ts'
+import {
+  FLAG,
+  flagsOf,
+  headerOctets,
+  headerRcode,
+  isResponse,
+  messageId,
+  opcodeOf,
+  QDCOUNT_AT
+} from '../wire/header.ts'
 import { CLASS, OPCODE, RCODE } from '../wire/iana.ts'
 import { encodeMessage } from '../wire/message.ts'
 import { readName } from '../wire/name.ts'
+import { latin1Of, readU16, writeU16 } from '../wire/octets.ts'
 import type { PeerQuestion } from './peer-types.ts'
-
-const headerOctets = 12
 
 /** One question, encoded once for all exchanges; each exchange sends a copy with its own id. */
 export class PeerQuery {
@@ -24,8 +33,7 @@ export class PeerQuery {
   octets(id: number, withEdns: boolean): Uint8Array {
     const template = withEdns ? (this.#withEdns ??= this.#encode(true)) : (this.#plain ??= this.#encode(false))
     const octets = Uint8Array.from(template)
-    octets[0] = id >> 8
-    octets[1] = id & 0xff
+    writeU16(octets, 0, id)
     return octets
   }
 
@@ -54,16 +62,12 @@ export class PeerQuery {
 /** Questions that may share one exchange have equal keys. */
 export function questionKey({ name, type, dnssecOk, checkingDisabled, options, zone }: PeerQuestion): string {
   let key = `${type} ${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0} ${name}${zone ?? ''}`
-  for (const { code, data } of options) key += ` ${code}:${Buffer.from(data).toString('latin1')}`
+  for (const { code, data } of options) key += ` ${code}:${latin1Of(data, 0, data.length)}`
   return key
 }
 
-/** The id of a message, or -1 where there is no header. */
-export const messageId = (octets: Uint8Array): number =>
-  octets.length < headerOctets ? -1 : (octets[0]! << 8) | octets[1]!
-
 /** Whether TC is set; `octets` must hold a header. */
-export const isTruncated = (octets: Uint8Array): boolean => (octets[2]! & 0x02) !== 0
+export const isTruncated = (octets: Uint8Array): boolean => (flagsOf(octets) & FLAG.TC) !== 0
 
 /**
  * Whether these octets are the response to the question: id, QR, opcode, one question, its name (without case), type
@@ -73,17 +77,15 @@ export const isTruncated = (octets: Uint8Array): boolean => (octets[2]! & 0x02) 
  * the question (or do not know EDNS) send just that, and all it can do is to send us to the next server.
  */
 export function isResponseTo(octets: Uint8Array, id: number, question: PeerQuestion): boolean {
-  if (messageId(octets) !== id) return false
-  const flags = octets[2]!
-  if ((flags & 0x80) === 0 || ((flags >> 3) & 0x0f) !== OPCODE.QUERY) return false
-  const questions = (octets[4]! << 8) | octets[5]!
-  if (questions === 0 && octets.length === headerOctets) return bareRcodes.has(octets[3]! & 0x0f)
+  if (octets.length < headerOctets || messageId(octets) !== id) return false
+  if (!isResponse(octets) || opcodeOf(octets) !== OPCODE.QUERY) return false
+  const questions = readU16(octets, QDCOUNT_AT)
+  if (questions === 0 && octets.length === headerOctets) return bareRcodes.has(headerRcode(octets))
   if (questions !== 1) return false
   try {
     const { name, end } = readName(octets, headerOctets)
     if (name !== question.name || octets.length < end + 4) return false
-    const type = (octets[end]! << 8) | octets[end + 1]!
-    return type === question.type && ((octets[end + 2]! << 8) | octets[end + 3]!) === CLASS.IN
+    return readU16(octets, end) === question.type && readU16(octets, end + 2) === CLASS.IN
   } catch (error) {
     if (error instanceof WireError) return false
     throw error

@@ -5,6 +5,7 @@
 import { WireError } from '../base/errors.ts'
 import type { Clock } from '../base/clock.ts'
 import { plainDnsMemoryMs } from '../base/limits.ts'
+import { headerRcode } from '../wire/header.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import { decodeMessage, type Message } from '../wire/message.ts'
 import type { DomainName } from '../wire/name.ts'
@@ -84,7 +85,7 @@ export class ServerAttempt {
           return this.#fail('nonsense', null, `a truncated answer over ${this.#transport.toUpperCase()}`)
         }
         this.#parts.stats.truncated++
-        this.#goOn('truncated', end.octets[3]! & 0x0f)
+        this.#goOn('truncated', headerRcode(end.octets))
         this.#transport = 'tcp'
         continue
       }

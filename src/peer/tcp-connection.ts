@@ -4,9 +4,11 @@
 import { connect, type Socket } from 'node:net'
 import { WireError } from '../base/errors.ts'
 import { strayTcpMessages, tcpQueriesPerPeerConnection } from '../base/limits.ts'
+import { headerOctets, messageId } from '../wire/header.ts'
+import { copyOf } from '../wire/octets.ts'
 import { frameMessage, TcpFrameReader } from '../wire/tcp-frame.ts'
 import { errorText } from './exchange.ts'
-import { isResponseTo, messageId } from './peer-query.ts'
+import { isResponseTo } from './peer-query.ts'
 import type { PeerQuery } from './peer-query.ts'
 import { randomId } from './random-id.ts'
 
@@ -34,6 +36,9 @@ export type ConnectionOwner = Readonly<{
   /** It brought a message that nobody waits for. */
   onStray(): void
 }>
+
+/** Of a message that is too short for a header. */
+const noId = -1
 
 export class TcpConnection {
   readonly #socket: Socket
@@ -129,17 +134,17 @@ export class TcpConnection {
   #take(message: Uint8Array): void {
     this.#messages++
     this.#isSuspect = false
-    const id = messageId(message)
+    const id = message.length < headerOctets ? noId : messageId(message)
     const waiting = this.#waiting.get(id)
     if (waiting === undefined) {
       if (this.#abandoned.delete(id)) return
       this.#owner.onStray()
-      if (id < 0 || ++this.#strays >= strayTcpMessages) this.#fail('messages that nobody asked for')
+      if (id === noId || ++this.#strays >= strayTcpMessages) this.#fail('messages that nobody asked for')
       return
     }
     this.#waiting.delete(id)
     if (isResponseTo(message, id, waiting.query.question)) {
-      waiting.settle({ kind: 'response', octets: message })
+      waiting.settle({ kind: 'response', octets: copyOf(message, 0, message.length) })
     } else {
       // Over TCP nobody else can have sent it, so there is nothing better to wait for.
       this.#owner.onStray()

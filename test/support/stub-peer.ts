@@ -175,7 +175,7 @@ export class StubPeer {
       return
     }
     let held = Buffer.alloc(0)
-    connection.on('data', (chunk) => {
+    connection.on('data', (chunk: Buffer) => {
       held = Buffer.concat([held, chunk])
       while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
         const octets = held.subarray(2, 2 + held.readUInt16BE(0))
@@ -214,7 +214,7 @@ export class StubPeer {
     const question = packet.questions?.[0]
     if (packet.flag_qr || question === undefined) return null
     const hasEdns = (packet.additionals ?? []).some(({ type }) => type === 'OPT')
-    const query = { transport, packet, name: question.name, type: String(question.type), clientPort, hasEdns }
+    const query = { transport, packet, name: question.name, type: question.type as string, clientPort, hasEdns }
     this.queries.push(query)
     return query
   }
@@ -299,9 +299,9 @@ export class StubPeer {
       const wanted = here.filter((record) => record.type === type || type === 'ANY')
       answers.push(...wanted)
       const alias = wanted.length > 0 ? undefined : here.find((record) => record.type === 'CNAME')
-      if (alias === undefined || !('data' in alias)) break
+      if (alias?.type !== 'CNAME') break
       answers.push(alias)
-      at = String(alias.data).toLowerCase()
+      at = alias.data.toLowerCase()
     }
     const hasWanted = answers.some((record) => record.type === type || type === 'ANY')
     const exists = this.records.some(({ name }) => name.toLowerCase() === at || name.toLowerCase().endsWith(`.${at}`))

@@ -1,0 +1,79 @@
+// The state machine of one server's health: rows of outcomes against the states that they must give.
+import { test } from 'tap'
+import { healthHistoryEntries } from '../../src/base/limits.ts'
+import { newHealthState, nextHealth, type HealthOutcome, type HealthState } from '../../src/health/health-state.ts'
+
+const options = { fall: 2, rise: 3 }
+
+/** `+` and `-` a probe, `o` and `x` a question of real traffic, each 100 ms after the one before and begun 50 ms ago. */
+function play(outcomes: string, from = newHealthState(0), startMs = 0): HealthState[] {
+  const states: HealthState[] = []
+  let state = from
+  let nowMs = startMs
+  for (const sign of outcomes) {
+    nowMs += 100
+    const outcome: HealthOutcome = {
+      from: '+-'.includes(sign) ? 'probe' : 'traffic',
+      isSuccess: '+o'.includes(sign),
+      reason: sign === '-' ? 'SERVFAIL' : 'timeout',
+      startedAtMs: nowMs - 50
+    }
+    state = nextHealth(state, outcome, options, nowMs)
+    states.push(state)
+  }
+  return states
+}
+
+const letters = (states: HealthState[]): string =>
+  states.map(({ health }) => ({ unknown: '?', up: 'u', down: 'd' })[health]).join('')
+
+test('nextHealth gives the health that outcomes in a row prove', async (t) => {
+  const rows: { name: string; outcomes: string; want: string }[] = [
+    { name: 'a first success is enough', outcomes: '+', want: 'u' },
+    { name: 'one failure is none', outcomes: '-+-+-+', want: '?uuuuu' },
+    { name: 'fall failures bring down', outcomes: '+--', want: 'uud' },
+    { name: 'unknown falls too', outcomes: '--', want: '?d' },
+    { name: 'the way back needs rise successes in a row', outcomes: '--++-+++', want: '?ddddddu' },
+    { name: 'traffic brings down as probes do', outcomes: '+xx', want: 'uud' },
+    { name: 'an answer in between resets traffic', outcomes: '+xoxox', want: 'uuuuuu' },
+    { name: 'a good probe resets traffic', outcomes: '+x+x+x', want: 'uuuuuu' },
+    { name: 'answers to real questions do not outweigh bad probes', outcomes: '+-o-', want: 'uuud' },
+    { name: 'answers to real questions do not bring up', outcomes: '--oooooo', want: '?ddddddd' },
+    { name: 'old successes do not help back up', outcomes: '++++xx+++', want: 'uuuuudddu' },
+    { name: 'traffic failures while down count for nothing', outcomes: '--xxxx+++x', want: '?ddddddduu' }
+  ]
+  for (const { name, outcomes, want } of rows) t.equal(letters(play(outcomes)), want, `${name}: ${outcomes}`)
+  t.equal(play('+').at(-1)?.health, 'up')
+  t.equal(newHealthState(0).health, 'unknown')
+})
+
+test('nextHealth does not count a slow question against a server that answered meanwhile', async (t) => {
+  let state = play('+').at(-1)!
+  const slow = (startedAtMs: number): HealthOutcome => ({
+    from: 'traffic',
+    isSuccess: false,
+    reason: 'timeout',
+    startedAtMs
+  })
+  state = nextHealth(state, slow(90), options, 500)
+  state = nextHealth(state, slow(90), options, 510)
+  t.equal(state.health, 'up', 'both were begun before the last success')
+  t.equal(state.trafficFailures, 0)
+  state = nextHealth(state, slow(120), options, 520)
+  state = nextHealth(state, slow(120), options, 530)
+  t.equal(state.health, 'down')
+})
+
+test('nextHealth remembers transitions with reason and time, the last of them only', async (t) => {
+  const states = play('+--+++xx')
+  t.same(states.at(-1)?.history, [
+    { from: 'unknown', to: 'up', reason: 'timeout', atMs: 100 },
+    { from: 'up', to: 'down', reason: 'SERVFAIL', atMs: 300 },
+    { from: 'down', to: 'up', reason: 'timeout', atMs: 600 },
+    { from: 'up', to: 'down', reason: 'traffic: timeout', atMs: 800 }
+  ])
+  t.equal(states.at(-1)?.sinceMs, 800)
+  const long = play('+++--'.repeat(40)).at(-1)!
+  t.equal(long.history.length, healthHistoryEntries)
+  t.equal(long.history.at(-1)?.atMs, 20_000)
+})

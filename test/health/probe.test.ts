@@ -1,0 +1,164 @@
+// When servers are probed, and what the replies make of them; on a clock moved by hand.
+import { test } from 'tap'
+import { ProbeSchedule, type HealthChange, type ProbeReply } from '../../src/health/probe.ts'
+import { RRTYPE } from '../../src/wire/iana.ts'
+import { parseName } from '../../src/wire/name.ts'
+import { ManualClock } from '../support/manual-clock.ts'
+
+const options = {
+  everyMs: 1_000,
+  timeoutMs: 500,
+  fall: 2,
+  rise: 2,
+  name: parseName('backend.svc.cluster.local'),
+  type: RRTYPE.SOA
+}
+const answer = (rcode: number, records: number, hasSoa: boolean): ProbeReply => ({
+  kind: 'answer',
+  sections: { rcode, answer: Array.from({ length: records }, () => null) },
+  hasSoa
+})
+const good = answer(0, 0, true)
+const timeout: ProbeReply = { kind: 'failed', reason: 'timeout', rcode: null }
+
+/** Lets promises that are ready go on. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+}
+
+/** A schedule whose servers answer what `replies` says; `timeout` takes its time. */
+function scheduleOf(replies: Record<string, ProbeReply>, random = () => 0.5) {
+  const clock = new ManualClock()
+  const probes: { server: string; atMs: number }[] = []
+  const changes: HealthChange[] = []
+  let servers = Object.keys(replies)
+  const schedule = new ProbeSchedule(options, {
+    clock,
+    random,
+    servers: () => servers,
+    ask: (server, question, timeoutMs) => {
+      if (question.name !== options.name || question.type !== options.type) throw new Error('another question')
+      probes.push({ server, atMs: clock.nowMs() })
+      const reply = replies[server]!
+      if (reply !== timeout) return Promise.resolve(reply)
+      return new Promise((resolve) => clock.after(timeoutMs, () => resolve(reply)))
+    }
+  })
+  schedule.subscribe((change) => changes.push(change))
+  const pass = async (ms: number): Promise<void> => {
+    for (let step = 0; step < ms / 10; step++) {
+      clock.advance(10)
+      await settle()
+    }
+  }
+  return { clock, schedule, probes, changes, replies, pass, setServers: (now: string[]) => (servers = now) }
+}
+
+test('ProbeSchedule judges each kind of reply', async (t) => {
+  const rows: { name: string; reply: ProbeReply; want: string; reason: string }[] = [
+    { name: 'records', reply: answer(0, 1, false), want: 'up', reason: 'NOERROR with records' },
+    { name: 'NODATA with SOA', reply: good, want: 'up', reason: 'NOERROR with SOA' },
+    { name: 'NXDOMAIN with SOA', reply: answer(3, 0, true), want: 'up', reason: 'NXDOMAIN with SOA' },
+    { name: 'a bare NOERROR', reply: answer(0, 0, false), want: 'down', reason: 'NOERROR without SOA' },
+    { name: 'a bare NXDOMAIN', reply: answer(3, 0, false), want: 'down', reason: 'NXDOMAIN without SOA' },
+    { name: 'SERVFAIL', reply: { kind: 'failed', reason: 'rcode', rcode: 2 }, want: 'down', reason: 'SERVFAIL' },
+    { name: 'REFUSED', reply: { kind: 'failed', reason: 'rcode', rcode: 5 }, want: 'down', reason: 'REFUSED' },
+    { name: 'silence', reply: timeout, want: 'down', reason: 'timeout' }
+  ]
+  for (const { name, reply, want, reason } of rows) {
+    const { schedule, pass, changes } = scheduleOf({ a: reply })
+    schedule.start()
+    await pass(3_000)
+    t.equal(schedule.health('a'), want, name)
+    t.equal(changes.at(-1)?.reason, reason, name)
+    schedule.stop()
+  }
+})
+
+test('ProbeSchedule probes every interval with a tenth of jitter, and stops', async (t) => {
+  for (const [random, gapMs] of [
+    [0, 900],
+    [0.5, 1_000],
+    [1, 1_100]
+  ] as const) {
+    const { schedule, pass, probes, clock } = scheduleOf({ a: good }, () => random)
+    schedule.start()
+    await pass(5_000)
+    const gaps = probes.slice(1).map(({ atMs }, at) => Math.round(atMs - probes[at]!.atMs))
+    t.ok(gaps.length >= 4 && gaps.every((gap) => Math.abs(gap - gapMs) <= 10), `random ${random}: ${gaps.join(' ')}`)
+    schedule.stop()
+    const sent = probes.length
+    await pass(3_000)
+    t.equal(probes.length, sent, 'none after stop')
+    t.equal(clock.pendingTimers, 0, 'no timer is left')
+  }
+})
+
+test('ProbeSchedule finds a death within fall x (every + timeout), and a return although it backed off', async (t) => {
+  for (const random of [0, 0.5, 1]) {
+    const { schedule, pass, replies, changes, clock, probes } = scheduleOf({ a: good, b: good }, () => random)
+    schedule.start()
+    await pass(5_050)
+    replies['a'] = timeout
+    const diedAtMs = clock.nowMs()
+    await pass(options.fall * (options.everyMs + options.timeoutMs))
+    t.equal(schedule.health('a'), 'down', `random ${random}: down after ${changes.at(-1)!.atMs - diedAtMs} ms`)
+    t.equal(schedule.health('b'), 'up')
+    t.equal(schedule.summary, 'up', 'one of them is up')
+    await pass(60_000)
+    const lately = probes.filter(({ server, atMs }) => server === 'a' && atMs > clock.nowMs() - 30_000)
+    t.ok(lately.length <= 4, `a dead one is probed rarely: ${lately.length} in 30 s`)
+    replies['a'] = good
+    const returnedAtMs = clock.nowMs()
+    await pass(15_000)
+    t.equal(schedule.health('a'), 'up', `up again after ${changes.at(-1)!.atMs - returnedAtMs} ms`)
+    schedule.stop()
+  }
+})
+
+test('ProbeSchedule.observe lets traffic bring a server down sooner, and probes it at once', async (t) => {
+  const { schedule, pass, probes, changes, replies, clock } = scheduleOf({ a: good })
+  schedule.start()
+  await pass(2_500)
+  t.equal(schedule.summary, 'up')
+  replies['a'] = timeout
+  schedule.observe('a', 'rcode', 5)
+  schedule.observe('a', 'nonsense', 5)
+  schedule.observe('a', 'timeout', 5)
+  schedule.observe('unknown server', 'timeout', 5)
+  t.equal(schedule.health('a'), 'up', 'only one failure counts yet')
+  const before = probes.length
+  schedule.observe('a', 'network', 5)
+  t.equal(schedule.health('a'), 'down')
+  t.equal(schedule.summary, 'down')
+  t.match(changes.at(-1), { server: 'a', from: 'up', to: 'down', reason: 'traffic: network', atMs: clock.nowMs() })
+  t.equal(probes.length, before + 1, 'probed at once')
+  replies['a'] = good
+  await pass(10_000)
+  t.equal(schedule.health('a'), 'up')
+  schedule.stop()
+})
+
+test('ProbeSchedule follows the servers of the peer, and tells each in status', async (t) => {
+  const { schedule, pass, setServers, replies, clock } = scheduleOf({ a: good })
+  t.equal(schedule.summary, 'unknown')
+  schedule.start()
+  await pass(1_500)
+  replies['b'] = timeout
+  setServers(['b'])
+  await pass(4_000)
+  t.equal(schedule.health('a'), 'unknown', 'gone and forgotten')
+  t.equal(schedule.health('b'), 'down')
+  const [status, ...others] = schedule.status()
+  t.same(others, [])
+  t.match(status, { server: 'b', health: 'down', lastReason: 'timeout' })
+  t.equal(status!.history.length, 1)
+  t.equal(status!.history[0]!.atEpochMs, status!.sinceEpochMs)
+  t.ok(Math.abs(clock.epochMs() - status!.sinceEpochMs) < 4_000, 'wall time')
+  schedule.stop()
+  const heard: HealthChange[] = []
+  const unsubscribe = schedule.subscribe((change) => heard.push(change))
+  unsubscribe()
+  schedule.observe('b', 'timeout', 1)
+  t.same(heard, [])
+})
