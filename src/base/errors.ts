@@ -23,11 +23,14 @@ export type WireErrorCode =
 export class WireError extends Error {
   readonly code: WireErrorCode
   readonly offset: number
+  /** What is wrong in words, for people; may be empty. */
+  readonly detail: string
   constructor(code: WireErrorCode, offset: number, detail = '') {
     super(detail === '' ? `${code} at ${offset}` : `${code} at ${offset}: ${detail}`)
     this.name = 'WireError'
     this.code = code
     this.offset = offset
+    this.detail = detail
   }
 }
 

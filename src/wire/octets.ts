@@ -31,6 +31,24 @@ export function writeU48(out: Uint8Array, at: number, value: number): void {
   writeU32(out, at + 2, value % 0x1_0000_0000)
 }
 
+export function u16Octets(value: number): Uint8Array {
+  const octets = new Uint8Array(2)
+  writeU16(octets, 0, value)
+  return octets
+}
+
+export function u32Octets(value: number): Uint8Array {
+  const octets = new Uint8Array(4)
+  writeU32(octets, 0, value)
+  return octets
+}
+
+export function u48Octets(value: number): Uint8Array {
+  const octets = new Uint8Array(6)
+  writeU48(octets, 0, value)
+  return octets
+}
+
 // What `toString('latin1')` calls, without the cost of its argument checks; it takes any Uint8Array. Node has had it
 // since 0.x, but its types do not tell.
 type Latin1Slice = { latin1Slice: { call(octets: Uint8Array, start: number, end: number): string } }
