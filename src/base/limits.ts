@@ -29,6 +29,10 @@ export const tcpInFlightPerConnection = 128
 export const tcpWriteBufferOctets = 512 * 1024
 /** Answers that may wait in the write buffers of all connections together; above it they pause at 64 KiB each. */
 export const tcpWriteBuffersOctets = 64 * 1024 * 1024
+/** What all connections together may have sent that is no query yet, or not yet taken; above it the greedy ones are cut. */
+export const tcpReadBuffersOctets = 16 * 1024 * 1024
+/** What one connection may hold of that even then. */
+export const tcpReadShareOctets = 4_096
 /** A client that does not read its answers for this long is cut. */
 export const tcpWriteStallMs = 10_000
 /** Time between our last answer and the client's own close, before we cut: a close with unread octets would lose answers. */
@@ -135,3 +139,29 @@ export const targetBudgetMs = 400
 export const configFileOctets = 1024 * 1024
 /** Aliases (`*name`) that a configuration file may use; they multiply what has to be read. */
 export const configAliases = 100
+
+// The admin HTTP side; each of its two listeners has these to itself.
+export const httpConnections = 256
+/** Largest body of a request in octets. */
+export const httpBodyOctets = 64 * 1024
+/** Largest request line and headers together, in octets. */
+export const httpHeaderOctets = 8 * 1024
+/** A request's headers must be there after this time, counted from the connection or the last answer. */
+export const httpHeadersTimeoutMs = 5_000
+/** A request with its body must be there after this time. */
+export const httpRequestTimeoutMs = 10_000
+/** A connection without a request is closed after this time. */
+export const httpKeepAliveMs = 5_000
+/** A client that neither sends nor takes octets for this long is cut. */
+export const httpSocketIdleMs = 30_000
+/** Answers under way get this long when the server stops; then their connections are cut. */
+export const httpDrainTimeoutMs = 1_000
+/** Traces that run at the same time; each may wait as long as a query. */
+export const tracesInFlight = 16
+/** Records or cached answers in one page of the status API, unless it asks for fewer or more. */
+export const apiPageEntries = 1_000
+export const apiMaxPageEntries = 100_000
+/** Zones that have series of their own: reverse networks may make thousands of them. */
+export const zonesInMetrics = 64
+/** How often the event loop's lag is measured. */
+export const loopLagEveryMs = 500

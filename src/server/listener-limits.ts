@@ -8,6 +8,8 @@ export type ListenerLimits = Readonly<{
   tcpInFlightPerConnection: number
   tcpWriteBufferOctets: number
   tcpWriteBuffersOctets: number
+  tcpReadBuffersOctets: number
+  tcpReadShareOctets: number
   tcpWriteStallMs: number
   tcpLingerMs: number
   tcpQueriesPerTurn: number
@@ -22,6 +24,8 @@ export const defaultListenerLimits: ListenerLimits = {
   tcpInFlightPerConnection: limits.tcpInFlightPerConnection,
   tcpWriteBufferOctets: limits.tcpWriteBufferOctets,
   tcpWriteBuffersOctets: limits.tcpWriteBuffersOctets,
+  tcpReadBuffersOctets: limits.tcpReadBuffersOctets,
+  tcpReadShareOctets: limits.tcpReadShareOctets,
   tcpWriteStallMs: limits.tcpWriteStallMs,
   tcpLingerMs: limits.tcpLingerMs,
   tcpQueriesPerTurn: limits.tcpQueriesPerTurn,

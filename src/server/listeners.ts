@@ -126,6 +126,11 @@ export class Listeners {
     return this.#connections.waitingOctets
   }
 
+  /** Octets from TCP clients that are not yet a query, or not yet taken. */
+  get tcpUnreadOctets(): number {
+    return this.#connections.unreadOctets
+  }
+
   /**
    * Drains and closes. Resolves, when everything is closed, to the number of queries that were left without an answer.
    * A second call waits for the first; with `force` it ends the first one's waiting.

@@ -6,28 +6,13 @@
  * the last query or answer, never the last octet.
  */
 import type { Socket } from 'node:net'
-import type { Cancel, Clock } from '../base/clock.ts'
+import type { Cancel } from '../base/clock.ts'
 import { TcpFrameReader } from '../wire/tcp-frame.ts'
-import type { InFlightQueries } from './in-flight.ts'
-import type { ListenerLimits } from './listener-limits.ts'
-import { DROP, MISS, type Client, type Responder } from './responder.ts'
-import type { TcpStats } from './tcp-stats.ts'
+import { DROP, MISS, type Client } from './responder.ts'
+import { TcpBuffers } from './tcp-buffers.ts'
+import type { TcpShared } from './tcp-shared.ts'
 
 const lengthOctets = 2
-
-/** What all connections share. */
-export type TcpShared = {
-  readonly responder: Responder
-  readonly inFlight: InFlightQueries
-  readonly limits: ListenerLimits
-  readonly clock: Clock
-  readonly stats: TcpStats
-  readonly onFault: (error: unknown) => void
-  /** Where answers from memory are written, until they are copied to their frame. */
-  readonly out: Buffer
-  /** Octets that wait to be sent, over all connections. */
-  waitingOctets: number
-}
 
 export class TcpConnection {
   readonly #socket: Socket
@@ -35,6 +20,7 @@ export class TcpConnection {
   readonly #shared: TcpShared
   readonly #onClose: (connection: TcpConnection) => void
   readonly #reader = new TcpFrameReader()
+  readonly #buffers: TcpBuffers
   #inFlight = 0
   #lastActiveMs: number
   #isReadingPaused = false
@@ -46,10 +32,6 @@ export class TcpConnection {
   /** We have closed our side. */
   #isFinished = false
   #isClosed = false
-  /** Share of `waitingOctets` that is ours. */
-  #waitingOctets = 0
-  /** Octets ever handed to the socket. */
-  #writtenOctets = 0
   #cancelIdle: Cancel
   #cancelStall: Cancel | null = null
   #cancelLinger: Cancel | null = null
@@ -59,6 +41,7 @@ export class TcpConnection {
     this.#client = client
     this.#shared = shared
     this.#onClose = onClose
+    this.#buffers = new TcpBuffers(socket, this.#reader, shared)
     this.#lastActiveMs = shared.clock.nowMs()
     this.#cancelIdle = shared.clock.after(shared.limits.tcpIdleTimeoutMs, this.#checkIdle)
     socket.on('data', (chunk: Buffer) => {
@@ -132,13 +115,7 @@ export class TcpConnection {
   /** No further query may be taken at the moment. */
   #isHeld(): boolean {
     if (this.#isYielding) return true
-    const { limits } = this.#shared
-    if (this.#inFlight >= limits.tcpInFlightPerConnection) return true
-    // Only where the socket promises a 'drain', or nobody would wake us.
-    if (!this.#socket.writableNeedDrain) return false
-    const waiting = this.#socket.writableLength
-    if (waiting >= limits.tcpWriteBufferOctets) return true
-    return this.#shared.waitingOctets - this.#waitingOctets + waiting >= limits.tcpWriteBuffersOctets
+    return this.#inFlight >= this.#shared.limits.tcpInFlightPerConnection || this.#buffers.isWriteFull
   }
 
   #take(query: Uint8Array): void {
@@ -204,15 +181,20 @@ export class TcpConnection {
     const frame = Buffer.allocUnsafe(lengthOctets + size)
     frame.writeUInt16BE(size, 0)
     frame.set(size === message.length ? message : message.subarray(0, size), lengthOctets)
-    this.#writtenOctets += frame.length
+    this.#buffers.noteWritten(frame.length)
     this.#lastActiveMs = this.#shared.clock.nowMs()
     this.#socket.write(frame)
   }
 
-  /** Draws the consequences of what was read and written: pause or go on, watch the client's reading, close. */
+  /** Draws the consequences of what was read and written: cut, pause or go on, close. */
   #settle(): void {
-    this.#countWaiting()
-    if (this.#waitingOctets > 0) this.#cancelStall ??= this.#watchReading()
+    this.#buffers.count()
+    if (this.#buffers.isReadCrowding) {
+      this.#shared.stats.crowdingTotal += 1
+      this.destroy()
+      return
+    }
+    if (this.#buffers.waitingOctets > 0) this.#cancelStall ??= this.#watchStall()
     const isHeld = this.#isHeld()
     if (isHeld !== this.#isReadingPaused) {
       this.#isReadingPaused = isHeld
@@ -222,26 +204,22 @@ export class TcpConnection {
     if (!isHeld && this.#inFlight === 0 && (this.#isClientDone || this.#isDraining)) this.#finish()
   }
 
-  #countWaiting(): void {
-    const waiting = this.#isClosed ? 0 : this.#socket.writableLength
-    this.#shared.waitingOctets += waiting - this.#waitingOctets
-    this.#waitingOctets = waiting
+  #watchStall(): Cancel {
+    this.#buffers.mark()
+    return this.#shared.clock.after(this.#shared.limits.tcpWriteStallMs, this.#checkStall)
   }
 
-  /** Cuts the client unless the octets that wait now have moved on when the time is over. */
-  #watchReading(): Cancel {
-    const sentBefore = this.#writtenOctets - this.#socket.writableLength
-    return this.#shared.clock.after(this.#shared.limits.tcpWriteStallMs, () => {
-      this.#cancelStall = null
-      this.#countWaiting()
-      if (this.#waitingOctets === 0) return
-      if (this.#writtenOctets - this.#waitingOctets > sentBefore) {
-        this.#cancelStall = this.#watchReading()
-        return
-      }
-      this.#shared.stats.stalledTotal += 1
-      this.destroy()
-    })
+  /** A client that took none of its answers all the while is cut; one that takes them slowly is not. */
+  readonly #checkStall = (): void => {
+    this.#cancelStall = null
+    this.#buffers.count()
+    if (this.#buffers.waitingOctets === 0) return
+    if (this.#buffers.hasMoved) {
+      this.#cancelStall = this.#watchStall()
+      return
+    }
+    this.#shared.stats.stalledTotal += 1
+    this.destroy()
   }
 
   /** An octet now and then does not keep a connection: only queries and answers do. */
@@ -276,7 +254,7 @@ export class TcpConnection {
     this.#cancelIdle()
     this.#cancelStall?.()
     this.#cancelLinger?.()
-    this.#countWaiting()
+    this.#buffers.release()
     this.#onClose(this)
   }
 

@@ -12,7 +12,8 @@ import { clientAddress } from './client-address.ts'
 import type { InFlightQueries } from './in-flight.ts'
 import type { ListenerLimits } from './listener-limits.ts'
 import type { Responder } from './responder.ts'
-import { TcpConnection, type TcpShared } from './tcp-connection.ts'
+import { TcpConnection } from './tcp-connection.ts'
+import type { TcpShared } from './tcp-shared.ts'
 import type { TcpStats } from './tcp-stats.ts'
 
 export type TcpConnectionsOptions = Readonly<{
@@ -30,12 +31,17 @@ export class TcpConnections {
   readonly #open = new Set<TcpConnection>()
 
   constructor(options: TcpConnectionsOptions) {
-    this.#shared = { ...options, out: Buffer.allocUnsafeSlow(maxMessageOctets), waitingOctets: 0 }
+    this.#shared = { ...options, out: Buffer.allocUnsafeSlow(maxMessageOctets), waitingOctets: 0, unreadOctets: 0 }
   }
 
   /** Octets that wait to be sent, over all connections. */
   get waitingOctets(): number {
     return this.#shared.waitingOctets
+  }
+
+  /** Octets that came and are not yet a query, or not yet taken, over all connections. */
+  get unreadOctets(): number {
+    return this.#shared.unreadOctets
   }
 
   accept(socket: Socket): void {

@@ -12,6 +12,8 @@ export type TcpStats = {
   idleTimeoutsTotal: number
   /** Clients cut because they did not read their answers. */
   stalledTotal: number
+  /** Clients cut because they sent much that is no query yet, while all connections together held too much of that. */
+  crowdingTotal: number
   /** Connections that broke: reset by the client, mostly. */
   errorsTotal: number
   receivedTotal: number
@@ -35,6 +37,7 @@ export const makeTcpStats = (): TcpStats => ({
   acceptErrorsTotal: 0,
   idleTimeoutsTotal: 0,
   stalledTotal: 0,
+  crowdingTotal: 0,
   errorsTotal: 0,
   receivedTotal: 0,
   answeredTotal: 0,

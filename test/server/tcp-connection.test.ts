@@ -242,6 +242,30 @@ void test('TcpConnections together hold no more answers than allowed', async (t)
   t.ok(listeners.tcpWaitingOctets < 300_000 + 4 * (65_536 + 50_002), `${listeners.tcpWaitingOctets} octets wait`)
 })
 
+void test('TcpConnections together hold no more unfinished queries than allowed', async (t) => {
+  const { where, listeners } = await serve(t, { limits: { tcpReadBuffersOctets: 100_000, tcpReadShareOctets: 4_096 } })
+  const start = async (octets: number) => {
+    const client = await TcpClient.open(t, where)
+    const before = listeners.tcpUnreadOctets
+    client.socket.write(Buffer.concat([Buffer.from([0xff, 0xff]), Buffer.alloc(octets - 2)]))
+    await until('it came', () => listeners.tcpUnreadOctets !== before || listeners.stats.tcp.crowdingTotal > 0)
+    return client
+  }
+  const greedy = [await start(40_000), await start(40_000)]
+  await until('both came', () => listeners.tcpUnreadOctets === 80_000)
+  const modest = await start(4_000)
+  const last = await start(40_000)
+  await last.ends()
+  t.match(listeners.stats.tcp, { crowdingTotal: 1, connectionsOpen: 3 })
+  t.equal(listeners.tcpUnreadOctets, 84_000)
+  const asking = await TcpClient.open(t, where)
+  asking.ask(testQuery(1, 'now'))
+  await asking.gets(1)
+  t.notOk([modest, ...greedy].some((client) => client.isEnded))
+  for (const client of [modest, ...greedy]) client.socket.destroy()
+  await until('all is given back', () => listeners.tcpUnreadOctets === 0)
+})
+
 void test('TcpConnection lets others have their turn', async (t) => {
   const { where, responder } = await serve(t, { limits: { tcpQueriesPerTurn: 10 } })
   const client = await TcpClient.open(t, where)
