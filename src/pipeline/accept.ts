@@ -1,0 +1,54 @@
+/**
+ * The first look at a query: what is dropped, and what is refused before anybody looks for an answer.
+ *
+ * The order follows RFC 8906 and RFC 9619: size and QR, opcode, question count, the whole message, EDNS version, class,
+ * client, query type.
+ */
+import { CLASS, EDE, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
+import type { ClientSet } from '../policy/policy.ts'
+import { errorAnswer, type Answer } from './answer.ts'
+import type { Query } from './query.ts'
+import { maxInstances } from '../wire/peerdns-option.ts'
+
+export const headerOctets = 12
+
+/** Drop: too short for a header, or itself a response (two servers could go on for ever). RFC 1035 §4.1.1, RFC 5358. */
+export const isDropped = (octets: Uint8Array, size: number): boolean => size < headerOctets || (octets[2]! & 0x80) !== 0
+
+export const opcodeOf = (octets: Uint8Array): number => (octets[2]! >> 3) & 0x0f
+
+/**
+ * The RCODE that the header alone earns, or null where the message is to be parsed.
+ * A question count other than one is FORMERR (RFC 9619 §4); records that a query cannot have are too.
+ */
+export function headerError(octets: Uint8Array): number | null {
+  if (opcodeOf(octets) !== OPCODE.QUERY) return RCODE.NOTIMP
+  const questions = (octets[4]! << 8) | octets[5]!
+  const answers = (octets[6]! << 8) | octets[7]!
+  return questions !== 1 || answers !== 0 ? RCODE.FORMERR : null
+}
+
+export type AcceptOptions = Readonly<{ instanceId: string; allow: ClientSet }>
+
+/** An answer for what is refused or answered without looking further; null: go on. */
+export function accept(query: Query, options: AcceptOptions): Answer | null {
+  const message = query.message
+  if (message !== null) {
+    if (message.edns !== null && message.edns.version > 0) return errorAnswer(RCODE.BADVERS)
+    if (message.tsig !== null) return errorAnswer(RCODE.NOTAUTH)
+    if (message.qclass !== CLASS.IN) return errorAnswer(RCODE.REFUSED)
+  }
+  if (!options.allow.contains(query.client.address)) {
+    return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'this client is not in allow' })
+  }
+  if (query.qtype === RRTYPE.OPT || query.qtype === RRTYPE.TSIG) return errorAnswer(RCODE.FORMERR)
+  if (query.qtype === RRTYPE.AXFR || query.qtype === RRTYPE.IXFR) {
+    return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'no zone transfer for this client' })
+  }
+  const { peerdns } = query
+  if (peerdns !== null) {
+    const isLoop = peerdns.instances.includes(options.instanceId) || peerdns.instances.length >= maxInstances
+    if (isLoop) return errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: 'loop: this query was here before' })
+  }
+  return null
+}

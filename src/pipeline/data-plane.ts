@@ -1,0 +1,153 @@
+/**
+ * The responder behind the listening sockets: octets in, octets out.
+ *
+ * `answer` is synchronous and serves what memory holds; `resolve` serves what has to wait. Each has exactly one catch:
+ * a bug costs its own query a SERVFAIL, is counted and logged, and never reaches another query.
+ */
+import { maxMessageOctets } from '../base/limits.ts'
+import { WireError } from '../base/errors.ts'
+import { DROP, MISS, type Client, type Responder } from '../server/responder.ts'
+import { EDE, RCODE } from '../wire/iana.ts'
+import { nameToText } from '../wire/name.ts'
+import { typeToText, rcodeToText } from '../wire/iana.ts'
+import { parseQuery, type ParsedQuery } from '../wire/query.ts'
+import { encodeBareError } from '../wire/response.ts'
+import { accept, headerError, isDropped } from './accept.ts'
+import { errorAnswer, type Answer } from './answer.ts'
+import { finish } from './finish.ts'
+import type { Parts } from './parts.ts'
+import { PipelineStats } from './pipeline-stats.ts'
+import { queryFromMessage, type Query } from './query.ts'
+import { respond, respondFromMemory } from './respond.ts'
+
+/** Bugs that are logged in one second; more are only counted. */
+const loggedBugsPerSecond = 10
+
+export class DataPlane implements Responder {
+  readonly stats = new PipelineStats()
+  #parts: Parts
+  #queriesUntilLogged = 0
+  #bugsLogged = 0
+  #bugWindowMs = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get parts(): Parts {
+    return this.#parts
+  }
+
+  /** Exchanges everything at once; queries in flight finish with what they began with. */
+  use(parts: Parts): void {
+    this.#parts = parts
+  }
+
+  answer(octets: Uint8Array, size: number, client: Client, out: Uint8Array): number {
+    const { stats } = this
+    if (client.transport === 'udp') stats.queriesUdp++
+    else stats.queriesTcp++
+    if (isDropped(octets, size)) {
+      stats.dropped++
+      return DROP
+    }
+    try {
+      const rcode = headerError(octets)
+      if (rcode !== null) return this.#bareError(out, octets, size, rcode)
+      const message = this.#parse(octets, size)
+      if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)
+      const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
+      const answer = accept(query, this.#parts) ?? respondFromMemory(this.#parts, query)
+      if (answer === null) return MISS
+      return this.#finish(out, octets, query, message, answer)
+    } catch (error) {
+      return this.#bug(error, out, octets, size)
+    }
+  }
+
+  async resolve(octets: Uint8Array, client: Client): Promise<Uint8Array | null> {
+    const { stats } = this
+    const parts = this.#parts
+    const copy = Uint8Array.from(octets)
+    const startedAtMs = parts.clock.nowMs()
+    const out = new Uint8Array(client.transport === 'tcp' ? maxMessageOctets : 4096)
+    stats.misses++
+    stats.inFlight++
+    try {
+      const message = parseQuery(copy, copy.length)
+      const query = queryFromMessage(message, client, startedAtMs)
+      const answer = await respond(parts, query)
+      return out.slice(0, this.#finish(out, copy, query, message, answer))
+    } catch (error) {
+      return out.slice(0, this.#bug(error, out, copy, copy.length))
+    } finally {
+      stats.inFlight--
+      stats.missDurationSeconds.observe((parts.clock.nowMs() - startedAtMs) / 1000)
+    }
+  }
+
+  /** SERVFAIL at once for a query that would have to wait while too many do already. */
+  overload(octets: Uint8Array, client: Client): Uint8Array | null {
+    this.stats.overloaded++
+    const out = new Uint8Array(1232)
+    const message = this.#parse(octets, octets.length)
+    if (message === null) return null
+    const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
+    const answer = errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: 'too many queries in flight' })
+    return out.slice(0, this.#finish(out, octets, query, message, answer))
+  }
+
+  #parse(octets: Uint8Array, size: number): ParsedQuery | null {
+    try {
+      return parseQuery(octets, size)
+    } catch (error) {
+      if (error instanceof WireError) return null
+      throw error
+    }
+  }
+
+  #finish(out: Uint8Array, octets: Uint8Array, query: Query, message: ParsedQuery, answer: Answer): number {
+    const parts = this.#parts
+    const recursionAvailable = parts.forward !== null || parts.policies.hasPolicyFor(query.client.address)
+    const size = finish(out, octets, query, message, answer, { recursionAvailable, random: parts.random })
+    this.stats.countAnswer(answer)
+    if ((out[2]! & 0x02) !== 0) this.stats.truncated++
+    if (parts.logQueriesEvery !== null) this.#logSampled(query, answer)
+    return size
+  }
+
+  #bareError(out: Uint8Array, octets: Uint8Array, size: number, rcode: number): number {
+    this.stats.countRcode(rcode)
+    if (rcode === RCODE.FORMERR) this.stats.malformed++
+    return encodeBareError(out, octets, size, rcode)
+  }
+
+  #bug(error: unknown, out: Uint8Array, octets: Uint8Array, size: number): number {
+    this.stats.bugs++
+    const { clock, log } = this.#parts
+    if (clock.nowMs() - this.#bugWindowMs > 1000) {
+      this.#bugWindowMs = clock.nowMs()
+      this.#bugsLogged = 0
+    }
+    if (this.#bugsLogged++ < loggedBugsPerSecond) log.error({ err: error }, 'a query met a bug and got SERVFAIL')
+    this.stats.countRcode(RCODE.SERVFAIL)
+    return encodeBareError(out, octets, size, RCODE.SERVFAIL)
+  }
+
+  #logSampled(query: Query, answer: Answer): void {
+    if (this.#queriesUntilLogged-- > 0) return
+    this.#queriesUntilLogged = this.#parts.logQueriesEvery! - 1
+    this.#parts.log.info(
+      {
+        qname: nameToText(query.qname),
+        qtype: typeToText(query.qtype),
+        client: query.client.address,
+        transport: query.client.transport,
+        rcode: rcodeToText(answer.sections.rcode),
+        origin: answer.origin,
+        policy: answer.policy
+      },
+      'query'
+    )
+  }
+}

@@ -1,0 +1,68 @@
+/** The last step: an answer becomes octets that fit what the client can take. */
+import { maxMessageOctets, maxUdpPayloadOctets, plainUdpPayloadOctets } from '../base/limits.ts'
+import { encodeEde, type Edns, type EdnsOption } from '../wire/edns.ts'
+import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
+import { RCODE } from '../wire/iana.ts'
+import type { ParsedQuery } from '../wire/query.ts'
+import { encodeResponse } from '../wire/response.ts'
+import { appendTsigError } from '../wire/tsig.ts'
+import type { Answer } from './answer.ts'
+import type { Query } from './query.ts'
+
+/** Longest text of one Extended DNS Error in characters: it shares a datagram with the answer. */
+const maxEdeTextLength = 160
+
+const noOptions: readonly EdnsOption[] = []
+const plainEdns: Edns = { version: 0, udpPayloadOctets: maxUdpPayloadOctets, dnssecOk: false, options: noOptions }
+const dnssecEdns: Edns = { ...plainEdns, dnssecOk: true }
+
+/** Octets that the client takes over its transport. RFC 1035 §4.2.1, RFC 6891 §6.2.5. */
+export function responseLimitOctets(message: ParsedQuery, transport: 'udp' | 'tcp'): number {
+  if (transport === 'tcp') return maxMessageOctets
+  if (message.edns === null) return plainUdpPayloadOctets
+  return Math.min(Math.max(message.edns.udpPayloadOctets, plainUdpPayloadOctets), maxUdpPayloadOctets)
+}
+
+/** EDNS is per hop: the answer's OPT says only what this server has to say, and only to those who asked with OPT. */
+function ednsOf(query: Query, message: ParsedQuery, answer: Answer): Edns | null {
+  if (message.edns === null) return null
+  if (answer.ede.length === 0 && query.peerdns === null) return query.dnssecOk ? dnssecEdns : plainEdns
+  const options = answer.ede.map((ede) => encodeEde(ede.code, ede.text.slice(0, maxEdeTextLength)))
+  if (query.peerdns !== null && answer.isEmpty) options.push(encodePeerdnsOption({ instances: [], state: 'empty' }))
+  return { version: 0, udpPayloadOctets: maxUdpPayloadOctets, dnssecOk: query.dnssecOk, options }
+}
+
+export type FinishOptions = Readonly<{ recursionAvailable: boolean; random: () => number }>
+
+/** Writes the response to `query` (whose octets are `octets`) into `out` and returns its size in octets. */
+export function finish(
+  out: Uint8Array,
+  octets: Uint8Array,
+  query: Query,
+  message: ParsedQuery,
+  answer: Answer,
+  options: FinishOptions
+): number {
+  const isRefusal = answer.sections.rcode === RCODE.REFUSED
+  const limitOctets = Math.min(responseLimitOctets(message, query.client.transport), out.length)
+  const size = encodeResponse(
+    out,
+    {
+      id: message.id,
+      opcode: message.opcode,
+      aa: answer.authoritative,
+      rd: message.recursionDesired,
+      ra: options.recursionAvailable && !isRefusal,
+      cd: message.checkingDisabled,
+      question: octets.subarray(12, message.questionEnd),
+      sections: answer.sections,
+      edns: ednsOf(query, message, answer),
+      ageSeconds: answer.ageSeconds,
+      maxTtlSeconds: answer.maxTtlSeconds
+    },
+    limitOctets,
+    options.random
+  )
+  if (message.tsig === null) return size
+  return appendTsigError(out, size, limitOctets, message.tsig, RCODE.BADKEY)
+}

@@ -1,0 +1,54 @@
+/** Answers that no zone and no peer gives: static addresses of a policy, and denials by rule. */
+import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
+import { isIPv6 } from 'node:net'
+import { aaaaRdata, aRdata, soaRdata } from '../wire/rdata.ts'
+import { isAtOrBelow, joinLabels, type DomainName } from '../wire/name.ts'
+import type { RRset } from '../wire/rr.ts'
+import type { PolicyMatch } from '../policy/policy-table.ts'
+import type { Target } from '../policy/policy.ts'
+import { answerOf, type Answer, type Ede } from './answer.ts'
+import type { Parts } from './parts.ts'
+import type { Query } from './query.ts'
+
+/** TTL in seconds of static addresses where the policy sets no `maxTtl`. */
+const staticAddressTtlSeconds = 30
+
+/** A SOA for a suffix that has no zone here: a denial without one could not be cached (RFC 2308 §5). */
+function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
+  const rdata = soaRdata({
+    mname: owner,
+    rname: joinLabels(['hostmaster'], owner),
+    serial: 1,
+    refreshSeconds: 7200,
+    retrySeconds: 1800,
+    expireSeconds: 86_400,
+    minimumSeconds: ttlSeconds
+  })
+  return { owner, type: RRTYPE.SOA, ttlSeconds, rdata: [rdata] }
+}
+
+/** The addresses that stand in the policy itself, for any name at or below its dnsName. */
+export function staticAddressAnswer(match: PolicyMatch, target: Target, query: Query): Answer {
+  const wanted = target.addresses.filter((address) => isIPv6(address) === (query.qtype === RRTYPE.AAAA))
+  const isAddressType = query.qtype === RRTYPE.A || query.qtype === RRTYPE.AAAA
+  const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
+  if (!isAddressType || wanted.length === 0) {
+    const soa = madeUpSoa(match.dnsName, Math.min(ttlSeconds, match.policy.maxNegativeTtlSeconds))
+    return answerOf({ rcode: RCODE.NOERROR, answer: [], authority: [soa], additional: [] })
+  }
+  const rdata = wanted.map(query.qtype === RRTYPE.A ? aRdata : aaaaRdata)
+  const rrset = { owner: query.qname, type: query.qtype, ttlSeconds, rdata }
+  return answerOf({ rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] })
+}
+
+/** NXDOMAIN that no target confirmed, with the SOA of our own zone where the name lies in one. */
+export function denialByRule(parts: Parts, match: PolicyMatch, query: Query, ttlSeconds: number, ede: Ede): Answer {
+  const zone = parts.own.zones.find(query.qname)
+  const soa =
+    zone !== null && isAtOrBelow(query.qname, zone.apex) ? zone.negativeSoa : madeUpSoa(match.dnsName, ttlSeconds)
+  const sections = { rcode: RCODE.NXDOMAIN, answer: [], authority: [soa], additional: [] }
+  return answerOf(sections, { maxTtlSeconds: ttlSeconds, ede: [ede], policy: match.policy.name })
+}
+
+/** What nobody answers for: no zone, no policy, no forwarding. */
+export const noRule: Ede = { code: EDE.NOT_AUTHORITATIVE, text: 'no zone, policy or forward is for this name' }

@@ -1,0 +1,40 @@
+/** What the pipeline joins: built by main, exchanged as a whole when the configuration is reloaded. */
+import type { Logger } from '../base/log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { AnswerCache } from '../cache/answer-cache.ts'
+import type { Peer } from '../peer/peer.ts'
+import type { PolicyTable } from '../policy/policy-table.ts'
+import type { ClientSet } from '../policy/policy.ts'
+import type { TargetHealth } from '../policy/target-order.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { OwnZones } from './from-zone.ts'
+import type { KnownServices } from './known-services.ts'
+
+/** A peer as policies use it. */
+export type PeerTarget = Readonly<{
+  peer: Peer
+  /** What probes say: down only if every server of it is down. */
+  health(): TargetHealth
+}>
+
+export type Parts = Readonly<{
+  /** Names this process in our EDNS option; hex. */
+  instanceId: string
+  clock: Clock
+  log: Logger
+  /** Uniform in [0, 1). */
+  random: () => number
+  own: OwnZones
+  clusterZone: DomainName
+  clustersetZone: DomainName
+  policies: PolicyTable
+  peers: ReadonlyMap<string, PeerTarget>
+  /** Everything that is neither ours nor peered; null: refused. */
+  forward: Peer | null
+  cache: AnswerCache
+  cacheLimits: Readonly<{ maxTtlSeconds: number; maxNegativeTtlSeconds: number; serveStaleSeconds: number }>
+  knownServices: KnownServices
+  allow: ClientSet
+  /** One query in this many is logged; null: none. */
+  logQueriesEvery: number | null
+}>

@@ -1,0 +1,226 @@
+/**
+ * What one peer says of one name: from the cache where it still holds, else by asking. Names go out and are kept as
+ * the peer calls them; they become ours when the answer is used.
+ */
+import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
+import { RCODE, RRTYPE } from '../wire/iana.ts'
+import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
+import { readNameRdata } from '../wire/rdata.ts'
+import type { RRset } from '../wire/rr.ts'
+import { maxAliases } from '../base/limits.ts'
+import type { Peer } from '../peer/peer.ts'
+import { sectionsToOurs, toOurs, type ZoneMapping } from '../policy/zone-mapping.ts'
+import type { TargetId } from '../policy/policy.ts'
+import type { TargetOutcome } from '../policy/decide.ts'
+import { answerOf, settledSections, type Answer } from './answer.ts'
+import type { Parts } from './parts.ts'
+import type { Query } from './query.ts'
+import {
+  keyOf,
+  remembered,
+  rememberedFailure,
+  rememberFailure,
+  type TargetQuestion,
+  type TtlCaps
+} from './remembered.ts'
+
+/** Where and how one target of a policy (or the forward rule) is asked. */
+export type PeerRoute = Readonly<{
+  peer: Peer
+  target: TargetId
+  kind: 'peer' | 'upstream'
+  /** The zone that names in the target's answers may speak of; the root: any. */
+  zone: DomainName
+  mapping: ZoneMapping
+  caps: TtlCaps
+}>
+
+export type Outcome = TargetOutcome<Answer>
+
+/** The end of the alias chain where the answer does not hold it; null where nothing is missing. */
+function openAlias(answer: Answer, qname: DomainName, qtype: number): DomainName | null {
+  if (qtype === RRTYPE.CNAME || qtype === RRTYPE.ANY) return null
+  const { answer: rrsets, rcode } = answer.sections
+  if (rcode !== RCODE.NOERROR) return null
+  let name = qname
+  for (let aliases = 0; aliases <= rrsets.length; aliases++) {
+    const alias = rrsets.find((rrset) => rrset.owner === name && rrset.type === RRTYPE.CNAME)
+    if (alias === undefined) break
+    name = readNameRdata(alias.rdata[0]!)
+  }
+  if (name === qname || rrsets.some((rrset) => rrset.owner === name && rrset.type === qtype)) return null
+  return name
+}
+
+/** Joins an alias with the answer for its end, both settled to their TTLs of now. */
+export function joinAlias(alias: Answer, end: Answer): Answer {
+  const head = settledSections(alias)
+  const tail = settledSections(end)
+  const known = new Set(head.answer.map((rrset) => `${rrset.type} ${rrset.owner}`))
+  const added = tail.answer.filter((rrset: RRset) => !known.has(`${rrset.type} ${rrset.owner}`))
+  return {
+    ...alias,
+    sections: {
+      rcode: tail.rcode,
+      answer: [...head.answer, ...added],
+      authority: tail.authority,
+      additional: tail.additional
+    },
+    ageSeconds: 0,
+    maxTtlSeconds: end.maxTtlSeconds,
+    ede: [...alias.ede, ...end.ede],
+    pendingAlias: end.pendingAlias
+  }
+}
+
+/** Sorts a usable answer by what it says of the name. */
+function outcomeOf(answer: Answer): Outcome {
+  const { rcode, answer: rrsets, authority } = answer.sections
+  if (rcode === RCODE.NXDOMAIN && rrsets.length === 0) {
+    return { kind: answer.isEmpty ? 'empty' : 'absent', reply: answer }
+  }
+  if (answer.isEmpty) return { kind: 'empty', reply: answer }
+  const isBare = rrsets.length === 0 && !authority.some((rrset) => rrset.type === RRTYPE.SOA)
+  return { kind: isBare ? 'bare' : 'has', reply: answer }
+}
+
+/** The outcome with names as our clients know them; an alias that leads out of the target's zone stays open. */
+function outcomeToOurs(outcome: Outcome, route: PeerRoute, name: DomainName, qtype: number): Outcome {
+  if (outcome.kind === 'unreachable') {
+    return outcome.stale === null ? outcome : { ...outcome, stale: answerToOurs(outcome.stale, route, name, qtype) }
+  }
+  return { ...outcome, reply: answerToOurs(outcome.reply, route, name, qtype) }
+}
+
+function answerToOurs(answer: Answer, route: PeerRoute, name: DomainName, qtype: number): Answer {
+  const open = route.kind === 'upstream' ? null : openAlias(answer, name, qtype)
+  const pendingAlias = open === null || isAtOrBelow(open, route.zone) ? null : open
+  const sections = sectionsToOurs(answer.sections, route.mapping)
+  if (sections === answer.sections && pendingAlias === null) return answer
+  return { ...answer, sections, pendingAlias: pendingAlias === null ? null : toOurs(pendingAlias, route.mapping) }
+}
+
+/** An alias inside the target's zone means the target's own name: its end is asked there too. */
+const openAliasInZone = (route: PeerRoute, answer: Answer, name: DomainName, qtype: number): DomainName | null => {
+  if (route.kind === 'upstream' || route.zone === rootName) return null
+  const open = openAlias(answer, name, qtype)
+  return open !== null && isAtOrBelow(open, route.zone) ? open : null
+}
+
+/** What is known without asking; null: the target has to be asked. `name` is as the target calls it. */
+export function peerOutcomeFromMemory(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  name: DomainName,
+  qtype: number
+): Outcome | null {
+  const question = { target: route.target, name, type: qtype }
+  const held = remembered(parts, question, query, route.caps)
+  if (held?.kind !== 'fresh') {
+    const why = rememberedFailure(parts, question, query)
+    if (why === null) return null
+    const stale = held?.answer ?? null
+    return outcomeToOurs({ kind: 'unreachable', why, isCached: true, stale }, route, name, qtype)
+  }
+  let answer = held.answer
+  for (let aliases = 0; aliases < maxAliases; aliases++) {
+    const open = openAliasInZone(route, answer, name, qtype)
+    if (open === null) break
+    const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps)
+    if (end?.kind !== 'fresh') return null
+    answer = joinAlias(answer, end.answer)
+  }
+  return outcomeToOurs(outcomeOf(answer), route, name, qtype)
+}
+
+/** Asks the target, cache first. Never rejects. `name` is as the target calls it. */
+export async function peerOutcome(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  name: DomainName,
+  qtype: number,
+  deadlineMs: number
+): Promise<Outcome> {
+  let outcome = await oneOutcome(parts, query, route, { target: route.target, name, type: qtype }, deadlineMs)
+  for (let aliases = 0; aliases < maxAliases && outcome.kind === 'has'; aliases++) {
+    const open = openAliasInZone(route, outcome.reply, name, qtype)
+    if (open === null) break
+    const end = await oneOutcome(parts, query, route, { target: route.target, name: open, type: qtype }, deadlineMs)
+    if (end.kind === 'unreachable') return outcomeToOurs(end, route, name, qtype)
+    const isLoop = end.reply.sections.answer.every(
+      (rrset) => rrset.type === RRTYPE.CNAME && outcomeHolds(outcome, rrset)
+    )
+    outcome = { kind: 'has', reply: joinAlias(outcome.reply, end.reply) }
+    if (isLoop) break
+  }
+  return outcomeToOurs(outcome, route, name, qtype)
+}
+
+const outcomeHolds = (outcome: Outcome, rrset: RRset): boolean =>
+  outcome.kind !== 'unreachable' &&
+  outcome.reply.sections.answer.some((held) => held.owner === rrset.owner && held.type === rrset.type)
+
+async function oneOutcome(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  question: TargetQuestion,
+  deadlineMs: number
+): Promise<Outcome> {
+  const { clock, cache, instanceId } = parts
+  const held = remembered(parts, question, query, route.caps)
+  if (held?.kind === 'fresh') {
+    query.trace?.add(clock.nowMs(), {
+      step: 'cache',
+      detail: `${route.target}: a fresh answer is held`,
+      ageMs: held.answer.origin.from === 'cache' ? held.answer.origin.ageMs : 0
+    })
+    return outcomeOf(held.answer)
+  }
+  const stale = held?.answer ?? null
+  const failure = rememberedFailure(parts, question, query)
+  if (failure !== null) return { kind: 'unreachable', why: failure, isCached: true, stale }
+  const budgetMs = deadlineMs - clock.nowMs()
+  if (budgetMs <= 0) return { kind: 'unreachable', why: 'no time was left to ask', isCached: false, stale }
+  const instances = [...(query.peerdns?.instances ?? []), instanceId]
+  const reply = await route.peer.ask(
+    {
+      name: question.name,
+      type: question.type,
+      zone: route.zone,
+      dnssecOk: query.dnssecOk,
+      checkingDisabled: query.checkingDisabled,
+      options: [encodePeerdnsOption({ instances, state: null })]
+    },
+    budgetMs
+  )
+  const nowMs = clock.nowMs()
+  for (const attempt of reply.attempts) {
+    query.trace?.add(nowMs, {
+      step: route.kind === 'peer' ? 'peer' : 'forward',
+      detail: `${route.target} over ${attempt.transport}: ${attempt.outcome}`,
+      server: attempt.server,
+      tookMs: attempt.tookMs
+    })
+  }
+  if (reply.kind === 'failed') {
+    // An overload is ours, not the target's: it is over as soon as others are done.
+    if (reply.reason !== 'overload') rememberFailure(parts, question, query, reply.detail)
+    return { kind: 'unreachable', why: reply.detail, isCached: false, stale }
+  }
+  const isEmpty = findPeerdnsOption(reply.options)?.state === 'empty'
+  cache.put(keyOf(question, query), reply.sections, {
+    nowMs,
+    targetId: route.target,
+    server: reply.server,
+    isEmpty,
+    maxTtlSeconds: Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds),
+    maxNegativeTtlSeconds: route.caps.maxNegativeTtlSeconds
+  })
+  const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
+  const isNegative = reply.sections.answer.length === 0
+  const maxTtlSeconds = isNegative ? route.caps.maxNegativeTtlSeconds : route.caps.maxTtlSeconds
+  return outcomeOf(answerOf(reply.sections, { origin, isEmpty, maxTtlSeconds }))
+}

@@ -1,0 +1,70 @@
+/** What the answer cache holds of one target's answers, as the pipeline sees it. */
+import { answerKey } from '../cache/answer-cache.ts'
+import type { TargetId } from '../policy/policy.ts'
+import type { DomainName } from '../wire/name.ts'
+import { answerOf, unlimitedTtlSeconds, type Answer } from './answer.ts'
+import type { Parts } from './parts.ts'
+import type { Query } from './query.ts'
+
+/** TTL of a stale answer in seconds: long enough to spare the dead target, short enough to notice its return. RFC 8767 §5 allows 30. */
+export const staleTtlSeconds = 5
+/** How long a target's failure for one question is remembered. RFC 2308 §7 allows five minutes. */
+export const failureTtlSeconds = 1
+
+/** TTL caps that a policy or the forward rule sets on what it uses. Seconds. */
+export type TtlCaps = Readonly<{ maxTtlSeconds: number; maxNegativeTtlSeconds: number }>
+
+/** A question as it is asked at one target. */
+export type TargetQuestion = Readonly<{ target: TargetId; name: DomainName; type: number }>
+
+export const keyOf = (question: TargetQuestion, query: Query): string =>
+  answerKey({
+    target: question.target,
+    name: question.name,
+    type: question.type,
+    class: 1,
+    dnssecOk: query.dnssecOk,
+    checkingDisabled: query.checkingDisabled
+  })
+
+export type Remembered =
+  | Readonly<{ kind: 'fresh'; answer: Answer }>
+  /** Past its TTL (or past the caps of whoever asks), but not past the stale window. */
+  | Readonly<{ kind: 'stale'; answer: Answer }>
+
+/** The last answer of a target to this question, as far as it is still of use; null where nothing is held. */
+export function remembered(parts: Parts, question: TargetQuestion, query: Query, caps: TtlCaps): Remembered | null {
+  const hit = parts.cache.get(keyOf(question, query), parts.clock.nowMs())
+  if (hit === null) return null
+  const { entry, ageMs } = hit
+  const isNegative = entry.kind === 'nodata' || entry.kind === 'nxdomain'
+  const capSeconds = isNegative ? caps.maxNegativeTtlSeconds : caps.maxTtlSeconds
+  const staleForMs = Math.max(hit.staleForMs, ageMs - capSeconds * 1000, 0)
+  const origin = { from: 'cache', target: entry.targetId, server: entry.server, ageMs, staleForMs } as const
+  const { sections, isEmpty } = entry
+  if (staleForMs > 0) {
+    return { kind: 'stale', answer: answerOf(sections, { origin, maxTtlSeconds: staleTtlSeconds, isEmpty }) }
+  }
+  const ageSeconds = Math.floor(ageMs / 1000)
+  const maxTtlSeconds = capSeconds >= unlimitedTtlSeconds ? unlimitedTtlSeconds : capSeconds - ageSeconds
+  return { kind: 'fresh', answer: answerOf(sections, { origin, ageSeconds, maxTtlSeconds, isEmpty }) }
+}
+
+/** Failures are kept beside answers, not over them: the last good answer must survive to be served stale. */
+const failureQuestion = (question: TargetQuestion): TargetQuestion => ({ ...question, target: `${question.target}!` })
+
+/** Why the target failed this question a moment ago; null where it did not. */
+export function rememberedFailure(parts: Parts, question: TargetQuestion, query: Query): string | null {
+  const hit = parts.cache.get(keyOf(failureQuestion(question), query), parts.clock.nowMs())
+  return hit === null || hit.staleForMs > 0 ? null : (hit.entry.failure ?? 'it failed a moment ago')
+}
+
+export function rememberFailure(parts: Parts, question: TargetQuestion, query: Query, why: string): void {
+  parts.cache.putFailure(keyOf(failureQuestion(question), query), {
+    nowMs: parts.clock.nowMs(),
+    targetId: question.target,
+    server: '',
+    ttlSeconds: failureTtlSeconds,
+    failure: why
+  })
+}

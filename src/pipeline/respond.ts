@@ -1,0 +1,147 @@
+/**
+ * The life of one query after it was accepted, whole on one screen: who answers it, and the end of its aliases.
+ *
+ * Both functions follow the same order. `respondFromMemory` gives null as soon as somebody else has to be asked;
+ * `respond` may wait.
+ *
+ *   1. A policy (longest dnsName) decides, unless the name is reserved, impossible, or deeper in a zone of ours.
+ *   2. A zone of ours answers.
+ *   3. A question without RD for anything else is refused: there is no transit.
+ *   4. `forward` answers.
+ *   5. Nobody does: REFUSED.
+ */
+import { maxAliases, queryBudgetMs } from '../base/limits.ts'
+import { isReserved, readKubernetesName } from '../policy/kubernetes-name.ts'
+import type { PolicyMatch } from '../policy/policy-table.ts'
+import { EDE, RCODE } from '../wire/iana.ts'
+import { nameToText, rootName, type DomainName } from '../wire/name.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+import { errorAnswer, type Answer, type Ede } from './answer.ts'
+import { answerByPolicy, answerByPolicyFromMemory, deliberate } from './by-policy.ts'
+import { answerFromZone } from './from-zone.ts'
+import { noRule } from './made-here.ts'
+import type { Parts } from './parts.ts'
+import { joinAlias, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
+import { queryFor, type Query } from './query.ts'
+
+type Route =
+  | Readonly<{ by: 'policy'; match: PolicyMatch }>
+  | Readonly<{ by: 'zone'; zone: ZoneStore }>
+  | Readonly<{ by: 'forward'; route: PeerRoute }>
+  | Readonly<{ by: 'nobody' }>
+
+export function respondFromMemory(parts: Parts, query: Query): Answer | null {
+  let answer = oneAnswerFromMemory(parts, query)
+  if (answer === null || answer.pendingAlias === null) return answer
+  const seen = new Set<DomainName>([query.qname])
+  while (answer.pendingAlias !== null && mayFollow(seen, answer.pendingAlias)) {
+    const next = oneAnswerFromMemory(parts, queryFor(query, answer.pendingAlias, query.qtype))
+    if (next === null) return null
+    if (isUnanswered(next)) break
+    answer = joinAlias(answer, next)
+  }
+  return answer
+}
+
+export async function respond(parts: Parts, query: Query): Promise<Answer> {
+  let answer = await oneAnswer(parts, query)
+  const seen = new Set<DomainName>([query.qname])
+  while (answer.pendingAlias !== null && mayFollow(seen, answer.pendingAlias)) {
+    query.trace?.add(parts.clock.nowMs(), { step: 'alias', detail: `an alias of ${nameToText(answer.pendingAlias)}` })
+    const next = await oneAnswer(parts, queryFor(query, answer.pendingAlias, query.qtype))
+    if (isUnanswered(next)) break
+    answer = joinAlias(answer, next)
+  }
+  return answer
+}
+
+/** Each alias once, and not endlessly many: a loop ends with what there is, NOERROR. */
+function mayFollow(seen: Set<DomainName>, alias: DomainName): boolean {
+  if (seen.has(alias) || seen.size > maxAliases) return false
+  seen.add(alias)
+  return true
+}
+
+/** Nobody here is for the alias's end: the client gets the alias and may ask elsewhere. */
+const isUnanswered = (answer: Answer): boolean => answer.sections.rcode === RCODE.REFUSED
+
+function oneAnswerFromMemory(parts: Parts, query: Query): Answer | null {
+  const route = routeOf(parts, query)
+  if (route.by === 'policy') return answerByPolicyFromMemory(parts, query, deliberate(parts, query, route.match))
+  if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
+  if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
+  const outcome = peerOutcomeFromMemory(parts, query, route.route, query.qname, query.qtype)
+  return outcome === null ? null : forwardAnswer(outcome)
+}
+
+async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
+  const route = routeOf(parts, query)
+  query.trace?.add(parts.clock.nowMs(), { step: 'route', detail: routeToText(route) })
+  if (route.by === 'policy') return answerByPolicy(parts, query, deliberate(parts, query, route.match))
+  if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
+  if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
+  const deadlineMs = query.receivedAtMs + queryBudgetMs
+  return forwardAnswer(await peerOutcome(parts, query, route.route, query.qname, query.qtype, deadlineMs))
+}
+
+function routeOf(parts: Parts, query: Query): Route {
+  const { qname } = query
+  const zone = parts.own.zones.find(qname)
+  const match = matchPolicy(parts, query)
+  if (match !== null && (zone === null || match.dnsName.length >= zone.apex.length)) return { by: 'policy', match }
+  if (zone !== null) return { by: 'zone', zone }
+  if (!query.recursionDesired || parts.forward === null) return { by: 'nobody' }
+  return { by: 'forward', route: forwardRoute(parts, parts.forward) }
+}
+
+function matchPolicy(parts: Parts, query: Query): PolicyMatch | null {
+  const { policies, clusterZone } = parts
+  if (policies.policies.length === 0) return null
+  const name = readKubernetesName(query.qname, clusterZone)
+  // Names that no Kubernetes object can have never leave the cluster: our own zone denies them.
+  if (name?.kind === 'impossible') return null
+  const isOurs = name !== null && isReserved(name, clusterZone)
+  return policies.match(
+    query.qname,
+    query.client.address,
+    (policy) => (query.recursionDesired || policy.transit) && (!isOurs || policy.allowReserved)
+  )
+}
+
+function zoneAnswer(parts: Parts, query: Query, zone: ZoneStore): Answer {
+  const answer = answerFromZone(parts.own, zone, {
+    qname: query.qname,
+    qtype: query.qtype,
+    nowEpochMs: parts.clock.epochMs(),
+    wantsServiceState: query.peerdns !== null
+  })
+  query.trace?.add(parts.clock.nowMs(), {
+    step: 'zone',
+    detail: `${nameToText(zone.apex)} serial ${zone.serial}`,
+    ageMs: answer.origin.from === 'zone' ? answer.origin.ageMs : null
+  })
+  return answer
+}
+
+const forwardTarget = 'forward'
+
+function forwardRoute(parts: Parts, peer: PeerRoute['peer']): PeerRoute {
+  return { peer, target: forwardTarget, kind: 'upstream', zone: rootName, mapping: null, caps: parts.cacheLimits }
+}
+
+function forwardAnswer(outcome: Outcome): Answer {
+  if (outcome.kind !== 'unreachable') return outcome.reply
+  if (outcome.stale !== null) {
+    const code = outcome.stale.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
+    return { ...outcome.stale, ede: [{ code, text: `forward: ${outcome.why}` }] }
+  }
+  const ede: Ede[] = [{ code: EDE.NO_REACHABLE_AUTHORITY, text: `forward: ${outcome.why}` }]
+  if (outcome.isCached) ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
+  return errorAnswer(RCODE.SERVFAIL, ...ede)
+}
+
+function routeToText(route: Route): string {
+  if (route.by === 'policy') return `policy ${route.match.policy.name} (${nameToText(route.match.dnsName)})`
+  if (route.by === 'zone') return `our zone ${nameToText(route.zone.apex)}`
+  return route.by === 'forward' ? 'forward' : 'no rule'
+}
