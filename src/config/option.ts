@@ -24,11 +24,15 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list stands here'
   if (typeof value === 'object') return 'a mapping stands here'
   if (typeof value === 'string') return `\`${value.length > 60 ? `${value.slice(0, 60)}...` : value}\` is text`
-  return `\`${String(value)}\` is ${typeof value === 'boolean' ? 'true or false' : 'a number'}`
+  return `\`${JSON.stringify(value)}\` is ${typeof value === 'boolean' ? 'true or false' : 'a number'}`
 }
 
+/** What a WireError says beside its code and offset, which mean nothing to an operator. */
+export const wordsOf = (error: WireError): string =>
+  error.message.replace(/^[A-Z_]+ at \d+(: )?/, '') || error.code.toLowerCase().replaceAll('_', ' ')
+
 function problemOf(error: unknown): { message: string; offset: number } {
-  if (error instanceof WireError) return { message: error.message, offset: error.offset }
+  if (error instanceof WireError) return { message: wordsOf(error), offset: error.offset }
   if (error instanceof TextError) return { message: error.message, offset: 0 }
   throw error
 }
@@ -119,17 +123,16 @@ export const wordList = (words: readonly string[]): string =>
 export const flag = () =>
   z.boolean({ error: ({ input }) => describeValue(input) }).meta({ [expectedKey]: 'true or false' })
 
+const outOfBounds = ({ input }: { input?: unknown }): string => `${String(input)} is out of bounds`
+const notWhole = ({ input }: { input?: unknown }): string =>
+  typeof input === 'number' ? `${input} is not a whole number` : describeValue(input)
+
 /** A whole number within bounds. */
 export function whole({ min, max }: { min: number; max: number }) {
-  const error = ({ input }: { input?: unknown }): string =>
-    typeof input === 'number' ? `${input} is out of bounds` : describeValue(input)
-  const notWhole = ({ input }: { input?: unknown }): string =>
-    typeof input === 'number' && Number.isInteger(input) ? error({ input }) : `${String(input)} is not a whole number`
   return z
-    .number({ error })
     .int({ error: notWhole })
-    .min(min, { error })
-    .max(max, { error })
+    .min(min, { error: outOfBounds })
+    .max(max, { error: outOfBounds })
     .meta({ [expectedKey]: `a whole number from ${min} to ${max}` })
 }
 

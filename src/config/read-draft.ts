@@ -139,5 +139,6 @@ function expectedOf(schema: z.core.$ZodType): string {
   if (schema instanceof z.ZodArray) return `a list, each entry ${expectedOf(schema.element)}`
   if (schema instanceof z.ZodUnion) return schema.options.map(expectedOf).join('; or ')
   if (schema instanceof z.ZodLiteral) return wordList([...schema.values].map(String))
-  return String(z.globalRegistry.get(schema)?.[expectedKey] ?? 'something else')
+  const expected = z.globalRegistry.get(schema)?.[expectedKey]
+  return typeof expected === 'string' ? expected : 'something else'
 }

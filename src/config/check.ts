@@ -1,0 +1,32 @@
+/**
+ * What must be true across options, beyond what each says for itself. Every check looks only at what was readable, so
+ * that one mistake is told once, and none hides another one.
+ */
+import { checkAddresses } from './check-addresses.ts'
+import { checkCluster } from './check-cluster.ts'
+import { checkPolicies } from './check-policies.ts'
+import type { CheckOptions, FileDraft } from './file-draft.ts'
+
+export function checkDraft(draft: FileDraft, options: CheckOptions): void {
+  checkCluster(draft, options)
+  checkPeers(draft, options)
+  checkPolicies(draft, options)
+  checkAddresses(draft, options)
+}
+
+/** A probe that waits longer than this many probes take would never tell in time. */
+const maxProbesWaiting = 10
+
+function checkPeers(draft: FileDraft, { report }: CheckOptions): void {
+  for (const [name, peer] of Object.entries(draft.peers ?? {})) {
+    if (name === 'local') {
+      const message = '`local` is this cluster itself, and no name for a peer'
+      report({ path: ['peers', name], at: 'key', message })
+    }
+    const { every, timeout } = peer?.probe ?? {}
+    if (every !== undefined && timeout !== undefined && timeout > every * maxProbesWaiting) {
+      const message = `the timeout is more than ${maxProbesWaiting} times the ${every} ms of \`every\``
+      report({ path: ['peers', name, 'probe', 'timeout'], at: 'value', message })
+    }
+  }
+}

@@ -1,0 +1,15 @@
+/** What the checks across options look at. */
+import type { PathStep } from './problem.ts'
+import type { Draft, Report } from './read-draft.ts'
+import type { FileContent } from './schema.ts'
+
+/** The content of a file as far as it is right. */
+export type FileDraft = NonNullable<Draft<FileContent>>
+
+export type CheckOptions = Readonly<{
+  report: Report
+  /** The line where the value at a path stands. */
+  lineOf(path: readonly PathStep[]): number
+  /** Addresses of this machine's interfaces, canonical; a listener on 0.0.0.0 or :: has them all. */
+  localAddresses: readonly string[]
+}>

@@ -1,0 +1,118 @@
+/** A YAML file as plain content, and the place in the file where each part of it stands. */
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Node
+} from 'yaml'
+import { configAliases, configFileOctets } from '../base/limits.ts'
+import type { Mistake } from './read-draft.ts'
+import type { PathStep, Position } from './problem.ts'
+
+/** A mistake in the YAML itself. */
+export type YamlMistake = Readonly<{ position: Position; message: string }>
+
+const start: Position = { line: 1, column: 1 }
+
+/** What the parser's own words leave open. */
+const plainWords: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'a second document begins here: the configuration is one YAML document',
+  TAB_AS_INDENT: 'YAML is indented by spaces, not by tabs',
+  DUPLICATE_KEY: 'this key stands in the mapping twice'
+}
+
+export class YamlSource {
+  readonly #text: string
+  readonly #lines = new LineCounter()
+  readonly #document: Document.Parsed | null
+  /** Null where the YAML does not parse; `mistakes` says why. */
+  readonly content: unknown
+  readonly mistakes: readonly YamlMistake[]
+
+  constructor(text: string) {
+    this.#text = text
+    const mistakes: YamlMistake[] = []
+    let content: unknown = null
+    let document: Document.Parsed | null = null
+    if (Buffer.byteLength(text) > configFileOctets) {
+      mistakes.push({ position: start, message: `the file is larger than ${configFileOctets} octets` })
+    } else {
+      try {
+        document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'silent' })
+        mistakes.push(...this.#mistakesOf(document))
+        if (mistakes.length === 0) content = document.toJS({ maxAliasCount: configAliases })
+      } catch (error) {
+        // The parser gives up in its own way on what is nested too deep or repeated by too many aliases.
+        const reason = error instanceof RangeError ? 'it is nested too deep' : (error as Error).message
+        mistakes.push({ position: start, message: `the YAML cannot be read: ${reason}` })
+      }
+    }
+    this.#document = document
+    this.content = content
+    this.mistakes = mistakes
+  }
+
+  #mistakesOf(document: Document.Parsed): YamlMistake[] {
+    const mistakes = [...document.errors, ...document.warnings].map((error) => ({
+      position: this.#position(error.pos[0]),
+      message: plainWords[error.code] ?? error.message
+    }))
+    visit(document, {
+      Pair: (_, pair) => {
+        if (isScalar(pair.key) || !isNode(pair.key)) return
+        mistakes.push({ position: this.#position(pair.key.range?.[0] ?? 0), message: 'a key is text here' })
+      }
+    })
+    return mistakes
+  }
+
+  /** Where a mistake stands, as near as can be told. */
+  positionOf({ path, at, offset }: Pick<Mistake, 'path' | 'at' | 'offset'>): Position {
+    let node: unknown = this.#document?.contents
+    let found = startOf(node) ?? 0
+    for (const [depth, step] of path.entries()) {
+      const { key, value } = this.#entry(node, step)
+      if (key === null && value === null) return this.#position(found)
+      const isLast = depth === path.length - 1
+      const ofValue = isEmpty(value) ? null : startOf(value)
+      found = (isLast && at === 'key' ? startOf(key) : null) ?? ofValue ?? startOf(key) ?? found
+      if (isLast && at === 'value') return this.#position(found + this.#offsetInside(value, offset ?? 0))
+      node = value
+    }
+    return this.#position(found)
+  }
+
+  /** The key and value nodes of a step; of a list only the value. */
+  #entry(node: unknown, step: PathStep): { key: unknown; value: unknown } {
+    const holder = isAlias(node) && this.#document !== null ? node.resolve(this.#document) : node
+    if (isSeq(holder)) return { key: null, value: holder.items[Number(step)] ?? null }
+    if (!isMap(holder)) return { key: null, value: null }
+    const pair = holder.items.find(({ key }) => String(isScalar(key) ? (key.value ?? '') : key) === String(step))
+    return { key: pair?.key ?? null, value: pair?.value ?? null }
+  }
+
+  /** Characters from a scalar's start in the file to the one that `offset` counts; 0 where escapes make it unclear. */
+  #offsetInside(value: unknown, offset: number): number {
+    if (!isScalar(value) || typeof value.value !== 'string' || offset === 0) return 0
+    const quote = value.type === 'PLAIN' ? 0 : 1
+    const from = startOf(value)! + quote
+    return this.#text.startsWith(value.value, from) ? quote + Math.min(offset, value.value.length) : 0
+  }
+
+  #position(offset: number): Position {
+    const { line, col } = this.#lines.linePos(offset)
+    return line === 0 ? start : { line, column: col }
+  }
+}
+
+/** Nothing was written: `key:` and a line end. */
+const isEmpty = (value: unknown): boolean =>
+  value === null || (isScalar(value) && value.value === null && (value.source ?? '') === '')
+
+const startOf = (node: unknown): number | null => (isNode(node) ? ((node as Node).range?.[0] ?? null) : null)
