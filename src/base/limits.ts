@@ -139,6 +139,8 @@ export const targetBudgetMs = 400
 export const configFileOctets = 1024 * 1024
 /** Aliases (`*name`) that a configuration file may use; they multiply what has to be read. */
 export const configAliases = 100
+/** Mistakes of YAML that are told at once: behind the first ones they are mostly its consequences. */
+export const configYamlMistakes = 20
 
 // The admin HTTP side; each of its two listeners has these to itself.
 export const httpConnections = 256
@@ -165,3 +167,6 @@ export const apiMaxPageEntries = 100_000
 export const zonesInMetrics = 64
 /** How often the event loop's lag is measured. */
 export const loopLagEveryMs = 500
+/** Dead entries that one sweep drops at the most, and how often it runs. */
+export const cacheSweepEntries = 500
+export const cacheSweepEveryMs = 1_000
