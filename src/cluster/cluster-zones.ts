@@ -18,7 +18,7 @@ import { Zones } from '../zone/zones.ts'
 import { buildClustersetRecords } from './clusterset-records.ts'
 import { Contributions } from './contributions.ts'
 import { EditBatch } from './edit-batch.ts'
-import type { Endpoint } from './endpoint-objects.ts'
+import type { Endpoint, EndpointGroup } from './endpoint-objects.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
 import type { HandWrittenRecords } from './hand-written.ts'
 import { LeftOutObjects } from './left-out.ts'
@@ -59,14 +59,17 @@ export type ClusterOptions = Readonly<{
   epoch?: string
 }>
 
-/** What we know of one Service name, for the status page and the command line. */
-export type ServiceDescription = Readonly<{
+/** What one zone says of a Service, for the status page and the command line. */
+export type ServiceInZone = Readonly<{
   owner: DomainName
   state: ServiceState
-  /** Addresses with their state, of all slices or of the Endpoints object; null where there is neither. */
-  endpoints: readonly Endpoint[] | null
+  /** All its endpoints, whatever their state; null where there is neither a slice nor an Endpoints object. */
+  endpoints: readonly (Endpoint & Readonly<{ sourceCluster: string }>)[] | null
   records: readonly RRset[]
 }>
+
+/** null: nothing in that zone. */
+export type ServiceDescription = Readonly<{ zone: ServiceInZone | null; clustersetZone: ServiceInZone | null }>
 
 const localRank = 0
 const clustersetRank = 1
@@ -202,15 +205,20 @@ export class ClusterZones {
     return this.#leftOut.list
   }
 
-  /** What we know of a Service, or of an import where there is none; null: neither has records or a state. */
-  describeService(namespace: string, name: string): ServiceDescription | null {
+  /** What we know of a Service name: as a Service, and as an import. */
+  describeService(namespace: string, name: string): ServiceDescription {
     const key = serviceKey(namespace, name)
-    const isService = this.#tables.services.has(key)
-    const held = isService ? this.#services.held(key) : this.#imports.held(key)
-    if (held === null) return null
-    const groups = isService ? this.#tables.groupsOfService(key) : this.#tables.groupsOfImport(key)
-    const endpoints = groups?.flatMap((group) => group.endpoints) ?? null
-    return { owner: held.owner, state: held.state, endpoints, records: held.sets }
+    const describe = (zone: ServiceZone, groups: readonly EndpointGroup[] | null): ServiceInZone | null => {
+      const held = zone.held(key)
+      if (held === null) return null
+      const endpoints = groups?.flatMap(({ endpoints, sourceCluster }) =>
+        endpoints.map((endpoint) => ({ ...endpoint, sourceCluster }))
+      )
+      return { owner: held.owner, state: held.state, endpoints: endpoints ?? null, records: held.sets }
+    }
+    const importGroups = this.#tables.groupsOfImport(key)
+    const ownGroups = this.#tables.services.has(key) ? this.#tables.groupsOfService(key) : importGroups
+    return { zone: describe(this.#services, ownGroups), clustersetZone: describe(this.#imports, importGroups) }
   }
 
   #take(event: ObjectEvent): void {
