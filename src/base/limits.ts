@@ -162,7 +162,7 @@ export const httpDrainTimeoutMs = 1_000
 export const tracesInFlight = 16
 /** Records or cached answers in one page of the status API, unless it asks for fewer or more. */
 export const apiPageEntries = 1_000
-export const apiMaxPageEntries = 100_000
+export const apiMaxPageEntries = 10_000
 /** Zones that have series of their own: reverse networks may make thousands of them. */
 export const zonesInMetrics = 64
 /** How often the event loop's lag is measured. */

@@ -1,0 +1,232 @@
+/**
+ * What `/api/v1` answers, as JSON: read by the commands and the dashboard.
+ *
+ * Units are in the key names; ages and durations are in milliseconds, TTLs in seconds. Names and RDATA are in
+ * presentation format, names with their last dot. What is not known is null.
+ */
+export type Health = 'up' | 'down' | 'unknown'
+
+export type RecordJson = Readonly<{ name: string; type: string; ttlSeconds: number; data: string }>
+
+/** Line and column count from 1. */
+export type ConfigProblemJson = Readonly<{
+  file: string
+  line: number
+  column: number
+  /** Where in the configuration: `policies[0].targets[1]`; empty for the file as a whole. */
+  path: string
+  message: string
+  /** The right key or word that is most like the wrong one. */
+  nearest?: string
+  /** What would be right here. */
+  expected?: string
+}>
+
+export type StatusJson = Readonly<{
+  cluster: string
+  region: string
+  zone: string
+  clustersetZone: string
+  version: string
+  startedAt: string
+  uptimeMs: number
+  isReady: boolean
+  conditions: readonly Readonly<{ name: string; isMet: boolean; detail: string }>[]
+  /** `host:port`. */
+  dnsAddresses: readonly string[]
+  config: Readonly<{
+    file: string
+    hash: string
+    reloadsTaken: number
+    reloadsRefused: number
+    /** Why the newest file is not in use; empty: it is. */
+    problems: readonly ConfigProblemJson[]
+  }>
+  source: Readonly<{
+    kind: string
+    hasSynced: boolean
+    objects: Readonly<Record<string, number>>
+    lastSignOfLifeAgeMs: number | null
+    problems: readonly Readonly<{ where: string; reason: string }>[]
+    problemsTotal: number
+  }>
+  queries: Readonly<{
+    udp: number
+    tcp: number
+    dropped: number
+    malformed: number
+    overloaded: number
+    bugs: number
+    misses: number
+    stale: number
+    inFlight: number
+    byRcode: Readonly<Record<string, number>>
+    bySource: Readonly<Record<string, number>>
+  }>
+  cache: Readonly<{
+    entries: number
+    octets: number
+    limitOctets: number
+    hits: number
+    misses: number
+    staleHits: number
+    evictions: number
+  }>
+  zones: number
+  policies: number
+  peers: readonly Readonly<{ name: string; health: Health }>[]
+}>
+
+export type ServerJson = Readonly<{
+  server: string
+  health: Health
+  reason: string
+  changedAgoMs: number | null
+  rttMs: number | null
+  inFlight: number
+}>
+
+export type PeerJson = Readonly<{
+  name: string
+  region: string
+  health: Health
+  /** Policies that have it as a target. */
+  policies: readonly string[]
+  servers: readonly ServerJson[]
+  stats: Readonly<Record<string, number>>
+}>
+
+export type PeersJson = Readonly<{ peers: readonly PeerJson[] }>
+
+export type TargetJson = Readonly<{
+  id: string
+  kind: string
+  peer: string | null
+  /** What that cluster calls its zone; ours where nothing else is configured. */
+  zone: string
+  weight: number
+  region: string
+  /** Fixed addresses that it answers with; only of kind `addresses`. */
+  addresses: readonly string[]
+  /** The alternative name servers that are asked for it. */
+  servers: readonly ServerJson[]
+  health: Health
+  /** 1 for the one that is asked first now; null: it counts as unreachable without being asked. */
+  place: number | null
+  /** Answers that it gave for this policy since the start, and their share of the policy's answers (0 to 1). */
+  answers: number
+  answerShare: number | null
+}>
+
+export type PolicyJson = Readonly<{
+  name: string
+  dnsNames: readonly string[]
+  /** Networks; null: everyone. */
+  clients: readonly string[] | null
+  select: string
+  nextOn: readonly string[]
+  maxTtlSeconds: number | null
+  maxNegativeTtlSeconds: number
+  transit: boolean
+  allowReserved: boolean
+  enforce: boolean
+  targets: readonly TargetJson[]
+  /** Ids of the targets that are asked, first one first. */
+  effectiveOrder: readonly string[]
+  /** Every target is down: they are asked all the same, but not for long. */
+  isAllDown: boolean
+  answers: number
+  /** Answers under this policy that no target gave: fixed addresses, denials by rule, failures. */
+  madeHereAnswers: number
+}>
+
+export type PoliciesJson = Readonly<{ policies: readonly PolicyJson[] }>
+
+export type ZoneJson = Readonly<{
+  zone: string
+  serial: number
+  epoch: string
+  names: number
+  rrsets: number
+  lastChangeAgeMs: number
+}>
+
+export type ZonesJson = Readonly<{ zones: readonly ZoneJson[] }>
+
+export type RecordsJson = Readonly<{
+  zone: string
+  serial: number
+  records: readonly RecordJson[]
+  /** False where `limit` cut the list. */
+  isComplete: boolean
+}>
+
+export type CacheEntryJson = Readonly<{
+  name: string
+  type: string
+  target: string
+  server: string
+  /** `positive`, `nodata`, `nxdomain` or `failure`. */
+  kind: string
+  rcode: string
+  ageMs: number
+  /** What is left of its TTL; 0 for a stale one. */
+  ttlSeconds: number
+  /** How long its TTL has been over; 0 while it runs. */
+  staleForMs: number
+  hits: number
+  sizeOctets: number
+  isEmpty: boolean
+  dnssecOk: boolean
+  failure: string | null
+  records: readonly RecordJson[]
+}>
+
+export type CacheJson = Readonly<{ entries: readonly CacheEntryJson[]; isComplete: boolean }>
+
+export type FlushJson = Readonly<{ flushedEntries: number }>
+
+export type SourceJson = Readonly<{
+  /** `zone`, `cache`, `peer`, `upstream` or `policy` (made here). */
+  from: string
+  zone: string | null
+  target: string | null
+  /** Who was asked, now or when the answer was cached. */
+  server: string | null
+  /** How old the answer is; null for what was made here. */
+  ageMs: number | null
+  staleForMs: number
+}>
+
+export type TraceStepJson = Readonly<{
+  /** The cluster that took the step or was asked in it. */
+  cluster: string
+  step: string
+  detail: string
+  server: string | null
+  atMs: number
+  tookMs: number
+  ttlSeconds: number | null
+  ageMs: number | null
+}>
+
+export type TraceJson = Readonly<{
+  cluster: string
+  name: string
+  type: string
+  client: string
+  recursionDesired: boolean
+  tookMs: number
+  rcode: string
+  isAuthoritative: boolean
+  policy: string | null
+  source: SourceJson
+  isEmpty: boolean
+  extendedErrors: readonly Readonly<{ code: number; text: string }>[]
+  answer: readonly RecordJson[]
+  authority: readonly RecordJson[]
+  additional: readonly RecordJson[]
+  steps: readonly TraceStepJson[]
+}>
+
+export type ErrorJson = Readonly<{ error: string }>

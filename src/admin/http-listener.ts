@@ -1,0 +1,225 @@
+/**
+ * One HTTP listener: a bounded node:http server in front of a router.
+ *
+ * A handler that throws costs its own request a 500. Nothing that a client sends, or fails to send, ends the process or
+ * holds a connection for longer than the limits say.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Clock } from '../base/clock.ts'
+import { ListenError, TextError } from '../base/errors.ts'
+import type { ListenAddress } from '../base/host-port.ts'
+import {
+  httpBodyOctets,
+  httpConnections,
+  httpDrainTimeoutMs,
+  httpHeaderOctets,
+  httpHeadersTimeoutMs,
+  httpKeepAliveMs,
+  httpRequestTimeoutMs,
+  httpSocketIdleMs
+} from '../base/limits.ts'
+import type { Logger } from '../base/log.ts'
+import { errorReply, type Reply } from './reply.ts'
+import type { Router } from './router.ts'
+
+export type HttpLimits = Readonly<{
+  connections: number
+  bodyOctets: number
+  headersTimeoutMs: number
+  requestTimeoutMs: number
+  keepAliveMs: number
+  drainTimeoutMs: number
+}>
+
+export const defaultHttpLimits: HttpLimits = {
+  connections: httpConnections,
+  bodyOctets: httpBodyOctets,
+  headersTimeoutMs: httpHeadersTimeoutMs,
+  requestTimeoutMs: httpRequestTimeoutMs,
+  keepAliveMs: httpKeepAliveMs,
+  drainTimeoutMs: httpDrainTimeoutMs
+}
+
+export type HttpListenerOptions = Readonly<{
+  where: ListenAddress
+  router: Router
+  clock: Clock
+  log: Logger
+  limits?: Partial<HttpLimits>
+}>
+
+/** Counters since the start. */
+export type HttpStats = {
+  requestsTotal: number
+  /** Answered with a status of 400 to 499. */
+  refusedTotal: number
+  /** Handlers that threw. */
+  faultsTotal: number
+}
+
+export class HttpListener {
+  readonly stats: HttpStats = { requestsTotal: 0, refusedTotal: 0, faultsTotal: 0 }
+  readonly #server: Server
+  readonly #router: Router
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #limits: HttpLimits
+  #closed: Promise<void> | null = null
+
+  /** Listens; throws a ListenError where it cannot. */
+  static async open(options: HttpListenerOptions): Promise<HttpListener> {
+    const listener = new HttpListener(options)
+    await listener.#listen(options.where)
+    return listener
+  }
+
+  private constructor({ router, clock, log, limits }: HttpListenerOptions) {
+    this.#router = router
+    this.#clock = clock
+    this.#log = log
+    this.#limits = { ...defaultHttpLimits, ...limits }
+    this.#server = createServer({
+      maxHeaderSize: httpHeaderOctets,
+      headersTimeout: this.#limits.headersTimeoutMs,
+      requestTimeout: this.#limits.requestTimeoutMs,
+      keepAliveTimeout: this.#limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(1_000, this.#limits.headersTimeoutMs)
+    })
+    this.#server.maxConnections = this.#limits.connections
+    this.#server.setTimeout(httpSocketIdleMs)
+    this.#server.on('request', (request, response) => void this.#serve(request, response))
+  }
+
+  /** Where it listens, with the port that was found for port 0. */
+  get address(): ListenAddress {
+    const address = this.#server.address()
+    if (address === null || typeof address === 'string') throw new Error('the listener is closed')
+    return { address: address.address, port: address.port }
+  }
+
+  /** Takes no more connections, lets answers under way finish for a moment, then cuts what is left. */
+  close(): Promise<void> {
+    this.#closed ??= new Promise((done) => {
+      const cancel = this.#clock.after(this.#limits.drainTimeoutMs, () => this.#server.closeAllConnections())
+      this.#server.close(() => {
+        cancel()
+        done()
+      })
+      this.#server.closeIdleConnections()
+    })
+    return this.#closed
+  }
+
+  #listen({ address, port }: ListenAddress): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: NodeJS.ErrnoException): void =>
+        reject(new ListenError({ address, port, transport: 'tcp' }, error.code ?? 'UNKNOWN', error.message))
+      this.#server.once('error', fail)
+      this.#server.listen({ host: address, port }, () => {
+        this.#server.off('error', fail)
+        this.#server.on('error', (error) => this.#log.error({ err: error }, 'the HTTP listener met an error'))
+        resolve()
+      })
+    })
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.stats.requestsTotal++
+    response.on('error', () => {}) // The client went away: nobody is left to tell.
+    try {
+      this.#send(response, await this.#reply(request, response))
+    } catch (error) {
+      this.stats.faultsTotal++
+      this.#log.error({ err: error, method: request.method, url: request.url }, 'an HTTP request met a bug')
+      this.#send(response, errorReply(500, 'internal error'))
+    }
+  }
+
+  async #reply(request: IncomingMessage, response: ServerResponse): Promise<Reply> {
+    const url = request.url ?? '/'
+    const queryAt = url.indexOf('?')
+    const path = queryAt < 0 ? url : url.slice(0, queryAt)
+    const found = this.#router.match(request.method ?? '', path)
+    if (found.kind === 'unknown') return errorReply(404, `nothing is at ${path}`)
+    if (found.kind === 'wrong-method') {
+      response.setHeader('allow', found.allow.join(', '))
+      return errorReply(405, `${path} takes ${found.allow.join(', ')}`)
+    }
+    const query = new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt + 1))
+    try {
+      const body = request.method === 'POST' ? await readBody(request, this.#limits.bodyOctets) : null
+      return await found.handler({ params: found.params, query, body })
+    } catch (error) {
+      if (error instanceof BodyError) return errorReply(error.status, error.message)
+      if (error instanceof TextError) return errorReply(400, error.message)
+      throw error
+    }
+  }
+
+  #send(response: ServerResponse, reply: Reply): void {
+    if (reply.status >= 400 && reply.status < 500) this.stats.refusedTotal++
+    if (response.destroyed || response.headersSent) return
+    // While we stop, no further request is wanted; the rest of a body that is too large is not waited for.
+    if (this.#closed !== null || reply.status === 413) response.setHeader('connection', 'close')
+    response.writeHead(reply.status, {
+      'content-type': reply.contentType,
+      'content-length': Buffer.byteLength(reply.body),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff'
+    })
+    response.end(reply.body)
+  }
+}
+
+/** A body that is not taken, with the status that says why. */
+class BodyError extends Error {
+  readonly status: 400 | 413 | 415
+  constructor(status: 400 | 413 | 415, message: string) {
+    super(message)
+    this.name = 'BodyError'
+    this.status = status
+  }
+}
+
+/**
+ * The parsed body; null where there is none.
+ *
+ * Only `application/json` is taken: a browser does not send that to another origin without asking first, and no answer
+ * of ours allows it.
+ */
+async function readBody(request: IncomingMessage, maxOctets: number): Promise<unknown> {
+  const tooLarge = (): BodyError => new BodyError(413, `the body is larger than ${maxOctets} octets`)
+  if (Number(request.headers['content-length'] ?? 0) > maxOctets) throw tooLarge()
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  if (type !== 'application/json') throw new BodyError(415, 'the body must be application/json')
+  const text = await bodyText(request, maxOctets)
+  if (text === null) throw tooLarge()
+  if (text.trim() === '') return null
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new BodyError(400, `the body is not JSON: ${error.message}`)
+    throw error
+  }
+}
+
+/** The body's text, or null as soon as it is larger than allowed. */
+function bodyText(request: IncomingMessage, maxOctets: number): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let octets = 0
+    request.on('data', (chunk: Buffer) => {
+      octets += chunk.length
+      if (octets > maxOctets) {
+        chunks.length = 0
+        resolve(null)
+      } else {
+        chunks.push(chunk)
+      }
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    // Cut before the end: the answer goes nowhere, but the request must not wait for ever.
+    request.on('error', () => reject(new BodyError(400, 'the body broke off')))
+    request.on('close', () => reject(new BodyError(400, 'the body broke off')))
+  })
+}

@@ -1,0 +1,90 @@
+/**
+ * The one object that metrics, health, the status API and the commands read, so that they cannot disagree.
+ * main implements it; everything here is a type.
+ */
+import type { CacheListing } from '../cache/cached-answer.ts'
+import type { Config } from '../config/config.ts'
+import type { ConfigProblem } from '../config/problem.ts'
+import type { PeerStats } from '../peer/peer-types.ts'
+import type { Answer } from '../pipeline/answer.ts'
+import type { DataPlane } from '../pipeline/data-plane.ts'
+import type { Parts } from '../pipeline/parts.ts'
+import type { TraceStep } from '../pipeline/trace.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { TargetOrder } from '../policy/target-order.ts'
+import type { ListenerStats } from '../server/listeners.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+
+/** Why the server is not ready, in words; empty: it is. */
+export type Readiness = Readonly<{
+  isReady: boolean
+  /** Each thing that readiness depends on: `zone cluster.local`, `sockets`, `draining`. */
+  conditions: readonly Readonly<{ name: string; isMet: boolean; detail: string }>[]
+}>
+
+export type SourceStatus = Readonly<{
+  kind: 'manifests' | 'kubernetes' | 'mirror'
+  hasSynced: boolean
+  /** Objects held, by kind. */
+  objects: Readonly<Record<string, number>>
+  /** Milliseconds since the source last gave a sign of life; null before the first. */
+  lastSignOfLifeAgeMs: number | null
+  /** What was left out or could not be read, bounded; `total` counts all since the start. */
+  problems: readonly Readonly<{ where: string; reason: string }>[]
+  problemsTotal: number
+}>
+
+export type ServerStatusOfPeer = Readonly<{
+  server: string
+  health: 'up' | 'down' | 'unknown'
+  /** Why, and since when (milliseconds ago); null where nothing changed yet. */
+  reason: string
+  changedAgoMs: number | null
+  rttMs: number | null
+  inFlight: number
+}>
+
+export type PeerStatus = Readonly<{
+  name: string
+  region: string
+  health: 'up' | 'down' | 'unknown'
+  servers: readonly ServerStatusOfPeer[]
+  stats: Readonly<PeerStats>
+}>
+
+export type TraceResult = Readonly<{ answer: Answer; steps: readonly TraceStep[]; tookMs: number }>
+
+export type TraceQuestion = Readonly<{
+  name: DomainName
+  type: number
+  clientAddress: string
+  recursionDesired: boolean
+}>
+
+export interface Inspectable {
+  readonly version: string
+  /** Wall time of the start in milliseconds since 1970. */
+  readonly startedAtEpochMs: number
+  readonly dataPlane: DataPlane
+  readonly dnsAddresses: readonly Readonly<{ host: string; port: number }>[]
+  config(): Config
+  /** The newest configuration file that was refused, while an older one is in use; empty: none. */
+  configProblems(): readonly ConfigProblem[]
+  /** Reloads since the start that were taken and that were refused. */
+  reloads(): Readonly<{ taken: number; refused: number }>
+  parts(): Parts
+  readiness(): Readiness
+  source(): SourceStatus
+  zones(): readonly ZoneStore[]
+  /** Peers of the configuration, and `forward` where there is one. */
+  peers(): readonly PeerStatus[]
+  /** In which order the policy's targets would be asked now. */
+  policyOrder(policy: Policy): TargetOrder
+  listenerStats(): ListenerStats
+  /** Cached answers, newest use first, at most `limit`; `suffix` null: all. */
+  cacheEntries(suffix: DomainName | null, limit: number): readonly Readonly<CacheListing & { ageMs: number }>[]
+  /** Drops cached answers and says how many: of one name, at or below a suffix, or all. */
+  flushCache(what: Readonly<{ name: DomainName } | { suffix: DomainName } | { all: true }>): number
+  trace(question: TraceQuestion): Promise<TraceResult>
+}

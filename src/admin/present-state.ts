@@ -1,0 +1,138 @@
+/** The server's state, its policies and its peers as JSON. */
+import { hostPortToText } from '../base/host-port.ts'
+import { rcodeToText } from '../wire/iana.ts'
+import { nameToText } from '../wire/name.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Health, PeerJson, PolicyJson, ServerJson, StatusJson, TargetJson } from './api-types.ts'
+import type { Inspectable, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
+import { answersOfPolicy } from './policy-answers.ts'
+
+export function presentStatus(inspect: Inspectable): StatusJson {
+  const config = inspect.config()
+  const { cluster } = config
+  const readiness = inspect.readiness()
+  const reloads = inspect.reloads()
+  const source = inspect.source()
+  const { stats } = inspect.dataPlane
+  const parts = inspect.parts()
+  const cache = parts.cache.stats
+  return {
+    cluster: cluster.name,
+    region: cluster.region,
+    zone: nameToText(cluster.zone),
+    clustersetZone: nameToText(cluster.clustersetZone),
+    version: inspect.version,
+    startedAt: new Date(inspect.startedAtEpochMs).toISOString(),
+    uptimeMs: Math.max(0, parts.clock.epochMs() - inspect.startedAtEpochMs),
+    isReady: readiness.isReady,
+    conditions: readiness.conditions,
+    dnsAddresses: inspect.dnsAddresses.map(({ host, port }) => hostPortToText(host, port)),
+    config: {
+      file: config.file,
+      hash: config.hash,
+      reloadsTaken: reloads.taken,
+      reloadsRefused: reloads.refused,
+      problems: inspect.configProblems()
+    },
+    source,
+    queries: {
+      udp: stats.queriesUdp,
+      tcp: stats.queriesTcp,
+      dropped: stats.dropped,
+      malformed: stats.malformed,
+      overloaded: stats.overloaded,
+      bugs: stats.bugs,
+      misses: stats.misses,
+      stale: stats.stale,
+      inFlight: stats.inFlight,
+      byRcode: Object.fromEntries(
+        [...stats.responsesByRcode.entries()]
+          .filter(([, count]) => count > 0)
+          .map(([rcode, count]) => [rcodeToText(rcode), count])
+      ),
+      bySource: Object.fromEntries(stats.responsesBySource)
+    },
+    cache: {
+      entries: cache.entries,
+      octets: cache.octets,
+      limitOctets: config.cache.maxOctets,
+      hits: cache.hits,
+      misses: cache.misses,
+      staleHits: cache.staleHits,
+      evictions: cache.evictions
+    },
+    zones: inspect.zones().length,
+    policies: parts.policies.policies.length,
+    peers: inspect.peers().map(({ name, health }) => ({ name, health }))
+  }
+}
+
+const presentServer = ({ server, health, reason, changedAgoMs, rttMs, inFlight }: ServerStatusOfPeer): ServerJson => ({
+  server,
+  health,
+  reason,
+  changedAgoMs,
+  rttMs,
+  inFlight
+})
+
+export const presentPeer = (peer: PeerStatus, policies: readonly Policy[]): PeerJson => ({
+  name: peer.name,
+  region: peer.region,
+  health: peer.health,
+  policies: policies.filter(({ targets }) => targets.some((it) => it.peer === peer.name)).map(({ name }) => name),
+  servers: peer.servers.map(presentServer),
+  stats: peer.stats
+})
+
+export function presentPolicy(inspect: Inspectable, policy: Policy): PolicyJson {
+  const config = inspect.config()
+  const peers = new Map(inspect.peers().map((peer) => [peer.name, peer]))
+  const { order, excluded, allDown } = inspect.policyOrder(policy)
+  const asked = order.filter((target) => !excluded.includes(target))
+  const answers = answersOfPolicy(inspect.dataPlane.stats, policy.name)
+  const total = [...answers.values()].reduce((sum, count) => sum + count, 0)
+  const targets = policy.targets.map((target, index): TargetJson => {
+    const peer = target.peer === null ? undefined : peers.get(target.peer)
+    const place = asked.indexOf(index)
+    const given = answers.get(target.id) ?? 0
+    return {
+      id: target.id,
+      kind: target.kind,
+      peer: target.peer,
+      zone: nameToText(target.zone ?? config.cluster.zone),
+      weight: target.weight,
+      region: target.region,
+      addresses: target.addresses,
+      servers: peer?.servers.map(presentServer) ?? [],
+      health: healthOf(inspect, target.kind, peer),
+      place: place < 0 ? null : place + 1,
+      answers: given,
+      answerShare: total === 0 ? null : given / total
+    }
+  })
+  const clients = config.policies.find(({ name }) => name === policy.name)?.clients ?? null
+  return {
+    name: policy.name,
+    dnsNames: policy.dnsNames.map(nameToText),
+    clients: clients === null ? null : clients.networks.map(({ text }) => text),
+    select: policy.select,
+    nextOn: [...policy.nextOn],
+    maxTtlSeconds: policy.maxTtlSeconds,
+    maxNegativeTtlSeconds: policy.maxNegativeTtlSeconds,
+    transit: policy.transit,
+    allowReserved: policy.allowReserved,
+    enforce: policy.enforce,
+    targets,
+    effectiveOrder: asked.map((target) => policy.targets[target]!.id),
+    isAllDown: allDown,
+    answers: total,
+    madeHereAnswers: total - targets.reduce((sum, target) => sum + target.answers, 0)
+  }
+}
+
+/** Our own zones are up once the cluster has been read; fixed addresses always are. */
+function healthOf(inspect: Inspectable, kind: string, peer: PeerStatus | undefined): Health {
+  if (peer !== undefined) return peer.health
+  return kind === 'local' && !inspect.source().hasSynced ? 'unknown' : 'up'
+}

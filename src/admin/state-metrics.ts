@@ -1,0 +1,173 @@
+/** Metrics of what the server knows: its zones and their source, its peers, its configuration. */
+import { zonesInMetrics } from '../base/limits.ts'
+import { nameToText } from '../wire/name.ts'
+import { byLabel, counter, gauge, type Metric, type Sample } from './exposition.ts'
+import type { Inspectable } from './inspectable.ts'
+
+const healths = ['up', 'down', 'unknown'] as const
+
+export function zoneMetrics(inspect: Inspectable): Metric[] {
+  const all = inspect.zones()
+  // The cluster's own zones come first, so reverse zones are what is left out.
+  const zones = all.slice(0, zonesInMetrics)
+  const nowEpochMs = inspect.parts().clock.epochMs()
+  const each = (valueOf: (zone: (typeof zones)[number]) => number): Sample[] =>
+    zones.map((zone) => ({ labels: { zone: nameToText(zone.apex) }, value: valueOf(zone) }))
+  return [
+    gauge('peerdns_zones', 'Zones that are answered here.', all.length),
+    gauge(
+      'peerdns_zone_serial',
+      'Serial of the zone.',
+      each((zone) => zone.serial)
+    ),
+    gauge(
+      'peerdns_zone_rrsets',
+      'RRsets in the zone.',
+      each((zone) => zone.sizes.rrsets)
+    ),
+    gauge(
+      'peerdns_zone_names',
+      'Names that exist in the zone.',
+      each((zone) => zone.sizes.names)
+    ),
+    gauge(
+      'peerdns_zone_journal_entries',
+      'RRset changes kept for transfers.',
+      each((zone) => zone.sizes.journalEntries)
+    ),
+    gauge(
+      'peerdns_zone_last_change_age_seconds',
+      'Time since the zone last changed.',
+      each((zone) => Math.max(0, nowEpochMs - zone.lastChangeAtMs) / 1000)
+    )
+  ]
+}
+
+export function sourceMetrics(inspect: Inspectable): Metric[] {
+  const source = inspect.source()
+  const age = source.lastSignOfLifeAgeMs
+  return [
+    gauge('peerdns_source_synced', '1 once the cluster has been read completely.', source.hasSynced ? 1 : 0),
+    gauge(
+      'peerdns_source_objects',
+      'Kubernetes objects held, by kind.',
+      byLabel('kind', Object.entries(source.objects))
+    ),
+    counter('peerdns_source_problems_total', 'Objects or files left out since the start.', source.problemsTotal),
+    gauge(
+      'peerdns_source_problems',
+      'Objects or files that are left out now, as far as they are listed.',
+      source.problems.length
+    ),
+    gauge(
+      'peerdns_source_last_sign_of_life_age_seconds',
+      'Time since the source of our objects last gave a sign of life; no sample before the first.',
+      age === null ? [] : age / 1000
+    )
+  ]
+}
+
+export function peerMetrics(inspect: Inspectable): Metric[] {
+  const peers = inspect.peers()
+  const perServer = (valueOf: (server: (typeof peers)[number]['servers'][number]) => number | null): Sample[] =>
+    peers.flatMap((peer) =>
+      peer.servers.flatMap((server) => {
+        const value = valueOf(server)
+        return value === null ? [] : [{ labels: { peer: peer.name, server: server.server }, value }]
+      })
+    )
+  const perPeer = (
+    label: string,
+    counts: (stats: (typeof peers)[number]['stats']) => Record<string, number>
+  ): Sample[] =>
+    peers.flatMap((peer) =>
+      Object.entries(counts(peer.stats)).map(([key, value]) => ({ labels: { peer: peer.name, [label]: key }, value }))
+    )
+  const onePerPeer = (valueOf: (peer: (typeof peers)[number]) => number): Sample[] =>
+    peers.map((peer) => ({ labels: { peer: peer.name }, value: valueOf(peer) }))
+  return [
+    gauge(
+      'peerdns_peer_health',
+      '1 for the state that the peer is in: up, down, or unknown before the first probe.',
+      peers.flatMap((peer) =>
+        healths.map((health) => ({ labels: { peer: peer.name, health }, value: peer.health === health ? 1 : 0 }))
+      )
+    ),
+    gauge(
+      'peerdns_peer_server_health',
+      '1 for the state that one server of the peer is in.',
+      peers.flatMap((peer) =>
+        peer.servers.flatMap((server) =>
+          healths.map((health) => ({
+            labels: { peer: peer.name, server: server.server, health },
+            value: server.health === health ? 1 : 0
+          }))
+        )
+      )
+    ),
+    gauge(
+      'peerdns_peer_rtt_seconds',
+      'Smoothed time to an answer of one server; no sample before its first answer.',
+      perServer(({ rttMs }) => (rttMs === null ? null : rttMs / 1000))
+    ),
+    gauge(
+      'peerdns_peer_in_flight',
+      'Questions that one server has not answered yet.',
+      perServer(({ inFlight }) => inFlight)
+    ),
+    counter(
+      'peerdns_peer_questions_total',
+      'Questions to the peer by result; joined ones shared the exchange of an equal question and count twice.',
+      perPeer('result', ({ answered, failed, overloaded, joined }) => ({ answered, failed, overloaded, joined }))
+    ),
+    counter(
+      'peerdns_peer_exchanges_total',
+      'Exchanges with servers of the peer, by transport.',
+      perPeer('transport', ({ udpExchanges, tcpExchanges }) => ({ udp: udpExchanges, tcp: tcpExchanges }))
+    ),
+    counter(
+      'peerdns_peer_attempt_failures_total',
+      'Exchanges without a usable answer, by what came instead.',
+      perPeer('outcome', (stats) => ({
+        timeout: stats.timeouts,
+        network: stats.networkErrors,
+        rcode: stats.rcodes,
+        nonsense: stats.nonsense,
+        truncated: stats.truncated
+      }))
+    ),
+    counter(
+      'peerdns_peer_strays_total',
+      'Messages that belonged to no question: wrong id, question or sender.',
+      onePerPeer(({ stats }) => stats.strays)
+    ),
+    counter(
+      'peerdns_peer_tcp_connections_total',
+      'TCP connections made to servers of the peer.',
+      onePerPeer(({ stats }) => stats.tcpConnections)
+    )
+  ]
+}
+
+export function configMetrics(inspect: Inspectable): Metric[] {
+  const { taken, refused } = inspect.reloads()
+  return [
+    gauge('peerdns_ready', '1 while /readyz says yes.', inspect.readiness().isReady ? 1 : 0),
+    counter(
+      'peerdns_config_reloads_total',
+      'Changed configuration files that were taken into use, or refused for their mistakes.',
+      byLabel('result', [
+        ['taken', taken],
+        ['refused', refused]
+      ])
+    ),
+    gauge(
+      'peerdns_config_outdated',
+      '1 while the newest configuration file is wrong and an older one is in use.',
+      inspect.configProblems().length > 0 ? 1 : 0
+    ),
+    gauge('peerdns_build_info', 'Always 1; the labels say what runs.', [
+      { labels: { version: inspect.version, node: process.versions.node }, value: 1 }
+    ])
+  ]
+}
