@@ -21,6 +21,7 @@ export type Surroundings = Readonly<{
   /** Absolute path of the file. */
   file: string
   hash: string
+  positions: ReadonlyMap<string, Position>
   /** What `~` stands for. */
   home: string
   /** Where the key at a path stands. */
@@ -33,6 +34,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
   return {
     file: around.file,
     hash: around.hash,
+    positions: around.positions,
     cluster: buildCluster(content.cluster, around),
     listen: content.listen,
     observe: content.observe,

@@ -14,6 +14,8 @@ export type Config = Readonly<{
   file: string
   /** SHA-256 of the file's content in hexadecimal: two servers with the same one do the same. */
   hash: string
+  /** Where the options stand that belong to no peer and no policy, by path (`cluster.source`); only those written. */
+  positions: ReadonlyMap<string, Position>
   cluster: ClusterConfig
   /** Where DNS is served, at least one; port 0 stands for a free one. */
   listen: readonly ListenAddress[]

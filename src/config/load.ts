@@ -11,7 +11,7 @@ import { fileSchema } from './schema.ts'
 import { YamlSource } from './yaml-source.ts'
 
 export type LoadOptions = Readonly<{
-  /** What `~` in paths stands for; a path with `~` stays as it is where this is ''. */
+  /** What `~` in paths stands for: an absolute path. */
   home: string
   /** Addresses of this machine's interfaces: a listener on 0.0.0.0 or :: has them all. */
   localAddresses?: readonly string[]
@@ -79,5 +79,13 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
   }
   const absolute = resolve(file)
   const content = fileSchema.parse(source.content)
-  return buildConfig(content, { file: absolute, folder: dirname(absolute), hash, home: options.home, positionOf })
+  const positions = source.sectionPositions()
+  return buildConfig(content, {
+    file: absolute,
+    folder: dirname(absolute),
+    hash,
+    positions,
+    home: options.home,
+    positionOf
+  })
 }

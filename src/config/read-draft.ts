@@ -93,9 +93,11 @@ function readSection(
     const option = schema.shape[key]!
     // A key of the prototype (`constructor`) is no key of the file.
     const item = Object.hasOwn(value, key) ? value[key] : undefined
-    const isMissing = item === undefined && !(option instanceof z.ZodPrefault || option instanceof z.ZodOptional)
-    if (isMissing) report({ path, at: 'key', message: `\`${key}\` is missing`, expected: expectedOf(option) })
-    else draft[key] = readValue(option, item, [...path, key], report)
+    if (item !== undefined || option instanceof z.ZodPrefault) {
+      draft[key] = readValue(option, item, [...path, key], report)
+    } else if (!(option instanceof z.ZodOptional)) {
+      report({ path, at: 'key', message: `\`${key}\` is missing`, expected: expectedOf(option) })
+    }
   }
   return draft
 }

@@ -11,7 +11,7 @@ import {
   type Document,
   type Node
 } from 'yaml'
-import { configAliases, configFileOctets } from '../base/limits.ts'
+import { configAliases, configFileOctets, configYamlMistakes } from '../base/limits.ts'
 import type { Mistake } from './read-draft.ts'
 import type { PathStep, Position } from './problem.ts'
 
@@ -44,7 +44,7 @@ export class YamlSource {
       mistakes.push({ position: start, message: `the file is larger than ${configFileOctets} octets` })
     } else {
       try {
-        document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'silent' })
+        document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' })
         mistakes.push(...this.#mistakesOf(document))
         if (mistakes.length === 0) content = document.toJS({ maxAliasCount: configAliases })
       } catch (error) {
@@ -59,7 +59,10 @@ export class YamlSource {
   }
 
   #mistakesOf(document: Document.Parsed): YamlMistake[] {
-    const mistakes = [...document.errors, ...document.warnings].map((error) => ({
+    const errors = [...document.errors, ...document.warnings]
+    const tooDeep = errors.find(({ message }) => message.includes('call stack'))
+    if (tooDeep !== undefined) return [{ position: this.#position(tooDeep.pos[0]), message: 'this is nested too deep' }]
+    const mistakes = errors.slice(0, configYamlMistakes).map((error) => ({
       position: this.#position(error.pos[0]),
       message: plainWords[error.code] ?? error.message
     }))
@@ -86,6 +89,20 @@ export class YamlSource {
       node = value
     }
     return this.#position(found)
+  }
+
+  /** Where each top-level key stands, and each key of a mapping below one (`threads`, `cluster`, `cluster.source`). */
+  sectionPositions(): ReadonlyMap<string, Position> {
+    const positions = new Map<string, Position>()
+    const root = this.content as Readonly<Record<string, unknown>>
+    for (const [key, value] of Object.entries(root)) {
+      positions.set(key, this.positionOf({ path: [key], at: 'key' }))
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
+      for (const below of Object.keys(value)) {
+        positions.set(`${key}.${below}`, this.positionOf({ path: [key, below], at: 'key' }))
+      }
+    }
+    return positions
   }
 
   /** The key and value nodes of a step; of a list only the value. */

@@ -1,0 +1,57 @@
+/**
+ * What a configuration may say and this version does not do yet. `serve` and `check` refuse it with a clear line: an
+ * option that is silently ignored would be believed to work.
+ */
+import type { Config, PeerConfig, PolicyConfig } from './config.ts'
+import type { ConfigProblem, Position } from './problem.ts'
+
+/** Every such option that is set to something else than "off". */
+export function unsupported(config: Config): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  const add = (path: string, position: Position, what: string): void => {
+    const message = `this version does not do it yet: ${what}`
+    problems.push({ file: config.file, ...position, path, message })
+  }
+  const addSection = (path: string, what: string): void =>
+    add(path, config.positions.get(path) ?? { line: 1, column: 1 }, what)
+
+  const { cluster, transfer } = config
+  if (cluster.source.kind === 'kubernetes') addSection('cluster.source', 'list and watch of an API server')
+  if (cluster.source.kind === 'mirror') addSection('cluster.source', 'taking the cluster zone by transfer')
+  if (cluster.leases !== null) addSection('cluster.leases', 'leases of source clusters')
+  if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
+  if (config.threads > 1) addSection('threads', 'more than one thread')
+  if (config.regions.length > 0) addSection('regions', 'regions of clients')
+  if (transfer.allow.networks.length > 0) addSection('transfer.allow', 'giving zones by transfer')
+  if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')
+  if (transfer.notify.length > 0) addSection('transfer.notify', 'NOTIFY')
+  const { namespaces, services, address, hideEmpty } = transfer.export
+  if (namespaces.length + services.length > 0 || address !== 'clusterIP' || hideEmpty) {
+    addSection('transfer.export', 'exporting zones')
+  }
+  for (const peer of config.peers) {
+    for (const [option, what] of unsupportedOfPeer(peer)) add(`peers.${peer.name}.${option}`, peer.position, what)
+  }
+  for (const [index, policy] of config.policies.entries()) {
+    for (const [option, what] of unsupportedOfPolicy(policy)) add(`policies[${index}].${option}`, policy.position, what)
+  }
+  return problems
+}
+
+type Unsupported = [option: string, what: string][]
+
+function unsupportedOfPeer(peer: PeerConfig): Unsupported {
+  const found: Unsupported = []
+  if (peer.mirror) found.push(['mirror', "keeping a peer's zones by transfer"])
+  if (peer.maxAgeMs !== null) found.push(['maxAge', 'the age of a peer as its health'])
+  return found
+}
+
+function unsupportedOfPolicy(policy: PolicyConfig): Unsupported {
+  const found: Unsupported = []
+  if (policy.select !== 'first') found.push(['select', `\`select: ${policy.select}\`; \`first\` is there`])
+  if (!policy.enforce) found.push(['enforce', 'counting without enforcing'])
+  if (policy.allDown !== 'next') found.push(['allDown', 'probes of endpoints'])
+  if (policy.tricklePercent > 0) found.push(['trickle', 'a trickle to the second target'])
+  return found
+}
