@@ -132,10 +132,10 @@ function edgeProblem({ from, to, typeOnly, names, line }: Import): string | null
   return dependencies.has(packageName) ? null : `${from}:${line} imports ${to}, which is no dependency of the package`
 }
 
-/** One cycle as a list of paths, or null. Types count too: a cycle of types is a cycle for the reader. */
+/** One cycle of code as a list of paths, or null. Imports of types alone are erased, and so make none. */
 function findCycle(imports: readonly Import[]): string[] | null {
   const edges = new Map<string, string[]>()
-  for (const { from, to } of imports) edges.set(from, [...(edges.get(from) ?? []), to])
+  for (const { from, to, typeOnly } of imports) if (!typeOnly) edges.set(from, [...(edges.get(from) ?? []), to])
   const done = new Set<string>()
   const visit = (path: string, trail: string[]): string[] | null => {
     if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path]
@@ -292,7 +292,8 @@ test('the rules see what they forbid', async (t) => {
     if (want === null) t.same(problems, [], name)
     else t.match(problems.join('\n'), want, name)
   }
-  const edge = (from: string, to: string): Import => ({ from, to, typeOnly: true, names: [], line: 1 })
+  const edge = (from: string, to: string): Import => ({ from, to, typeOnly: false, names: [], line: 1 })
   t.same(findCycle([edge('a.ts', 'b.ts'), edge('b.ts', 'c.ts'), edge('c.ts', 'b.ts')]), ['b.ts', 'c.ts', 'b.ts'])
   t.equal(findCycle([edge('a.ts', 'b.ts'), edge('a.ts', 'c.ts'), edge('b.ts', 'c.ts')]), null)
+  t.equal(findCycle([edge('a.ts', 'b.ts'), { ...edge('b.ts', 'a.ts'), typeOnly: true }]), null, 'types alone')
 })
