@@ -1,13 +1,13 @@
 /**
- * The answer cache: keeps what peers and upstreams told us until its TTL runs out, and for the stale window after that.
+ * The answer cache: keeps what peers and upstreams told us while its TTL runs, and for the stale window after that.
  *
  * The cluster zone is not kept here; its store is in memory already and follows events. Time enters only as an
- * argument, so nothing here starts a timer. lru-cache keeps the order of use and the bound in octets. Its own TTLs are left
- * unused: they take 0 for "for ever", know no stale window, and start a timer for each millisecond under load. A heap
- * finds what is past its stale window instead, so that it leaves before anything that may still be of use.
+ * argument, so nothing here starts a timer. lru-cache keeps the order of use and the bound in octets. Its own TTLs
+ * are left unused: they take 0 for "for ever", know no stale window, and start a timer for each millisecond under
+ * load. A heap finds what is past its stale window instead, so that it leaves before anything still of use.
  *
- * Every entry is listed under each name that it depends on (its question's, owners, ends of aliases), so that a change
- * of some names takes out just what it concerns.
+ * Every entry is listed under each name that it depends on (its question's, owners, ends of aliases), so that a
+ * change of some names takes out just what it concerns.
  */
 import { LRUCache } from 'lru-cache'
 import { Histogram } from '../base/histogram.ts'
@@ -124,9 +124,10 @@ export class AnswerCache {
   }
 
   /**
-   * Keeps an answer by what `retentionOf` says, and takes out what was held before; null: it was not kept. An answer whose
-   * TTL is 0 takes out the older one too, while one that may never be kept (a denial without SOA) leaves it.
-   * The caller must not offer truncated messages, nor records that the target has no say in; RDATA must own its memory.
+   * Keeps an answer by what `retentionOf` says, and takes out what was held before; null: it was not kept. An answer
+   * whose TTL is 0 takes out the older one too, while one that may never be kept (a denial without SOA) leaves it.
+   * The caller must not offer truncated messages, nor records that the target has no say in. RDATA must own its
+   * memory, as it does when it comes from `wire`.
    */
   put(key: AnswerKey, sections: Sections, options: PutOptions): CachedAnswer | null {
     const question = questionOf(key)
@@ -153,8 +154,8 @@ export class AnswerCache {
   }
 
   /**
-   * Keeps for a few seconds that a target gave no usable answer (RFC 2308 §7); never stale. It replaces what is held under
-   * the key: where an older answer must survive to be served stale, the failure needs a key of its own (another target).
+   * Keeps for a few seconds that a target gave no usable answer (RFC 2308 §7); never stale. It replaces what is held
+   * under the key: for an older answer to survive and be served stale, the failure needs another target in its key.
    */
   putFailure(key: AnswerKey, options: PutFailureOptions): CachedAnswer | null {
     const ttlSeconds = Math.min(options.ttlSeconds, failureTtlMaxSeconds)
@@ -260,7 +261,8 @@ export class AnswerCache {
     staleWindowMs: number
   ): CachedAnswer | null {
     this.#slots.delete(key)
-    const sizeOctets = entrySizeOctets(key.length, names.length, entry.sections)
+    const textOctets = key.length + (entry.failure?.length ?? 0)
+    const sizeOctets = entrySizeOctets(textOctets, names.length, entry.sections)
     if (sizeOctets > this.#maxBytes) {
       this.#countHeld()
       return null

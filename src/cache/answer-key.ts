@@ -1,9 +1,9 @@
 /**
  * What an answer is the answer to, as one string.
  *
- * The name comes first, in its wire form, which tells where it ends; then type, class and flags, one character an octet;
- * then the target. So no two questions share a key, a key takes one concatenation, and it can be read back: an entry
- * need not hold its question a second time.
+ * The name comes first, in its wire form, which tells where it ends; then type, class and flags, one character an
+ * octet; then the target. So no two questions share a key, a key takes one concatenation, and it can be read back: an
+ * entry need not hold its question a second time.
  */
 import type { DomainName } from '../wire/name.ts'
 

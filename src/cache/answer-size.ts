@@ -7,18 +7,19 @@
 import type { RRset, Sections } from '../wire/rr.ts'
 
 /** Entry, its place in the maps and in the order of expiry, and the sections' own objects. */
-const entryOctets = 640
+const entryOctets = 560
 /** A further name in the index. */
-const indexedNameOctets = 120
+const indexedNameOctets = 80
 /** An RRset's object and its list of records. */
 const rrsetOctets = 104
 /** A string's header. */
 const stringOctets = 16
 /** A typed array of its own, without its octets. */
-const rdataOctets = 224
+const rdataOctets = 200
 
-export function entrySizeOctets(keyLength: number, indexedNames: number, sections: Sections): number {
-  let octets = entryOctets + stringOctets + keyLength + (indexedNames - 1) * indexedNameOctets
+/** `textOctets`: characters of the key, and of what else the entry alone holds in text. */
+export function entrySizeOctets(textOctets: number, indexedNames: number, sections: Sections): number {
+  let octets = entryOctets + stringOctets + textOctets + (indexedNames - 1) * indexedNameOctets
   for (const rrset of sections.answer) octets += rrsetSizeOctets(rrset)
   for (const rrset of sections.authority) octets += rrsetSizeOctets(rrset)
   for (const rrset of sections.additional) octets += rrsetSizeOctets(rrset)

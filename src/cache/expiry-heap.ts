@@ -1,6 +1,6 @@
 /**
- * Items in the order in which they stop being of any use: a binary heap in which each item knows its place, so that any of
- * them can be taken out.
+ * Items in the order in which they stop being of any use: a binary heap in which each item knows its place, so that
+ * any of them can be taken out.
  */
 
 /** `heapIndex` belongs to the heap while the item is in it. */

@@ -9,7 +9,7 @@ import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import { readNameRdata, readSoa } from '../wire/rdata.ts'
 import type { RRset, Sections } from '../wire/rr.ts'
 
-/** What an answer says of the name: it has the type, it lacks the type, it does not exist; or the server could not say. */
+/** What was said of a name: it has the type, it lacks it, there is no such name; or the server could not say. */
 export type AnswerKind = 'positive' | 'nodata' | 'nxdomain' | 'failure'
 
 /** Upper bounds in seconds; fractions are cut off. */
@@ -26,11 +26,11 @@ export type Retention = Readonly<{
 }>
 
 /**
- * Judges an answer to a question; null: it is nothing that may be kept, whatever its TTLs. That is an error, an alias chain
- * that is too long, and a denial without the SOA of a zone that holds the denied name (RFC 2308 §5).
+ * Judges an answer to a question; null: it is nothing that may be kept, whatever its TTLs. That is an error, an alias
+ * chain that is too long, and a denial without the SOA of a zone that holds the denied name (RFC 2308 §5).
  *
- * The lowest TTL of the answer section counts. A denial also goes by its SOA (the lower one of TTL and MINIMUM), at the end of
- * an alias as well. An alias whose end is neither given nor denied is positive: whoever reads it goes on from there.
+ * The lowest TTL of the answer section counts. A denial also goes by its SOA (the lower one of TTL and MINIMUM), at
+ * the end of an alias as well. An alias whose end is neither given nor denied is positive: the reader goes on there.
  */
 export function retentionOf(
   sections: Sections,
@@ -64,7 +64,7 @@ function denial(sections: Sections, soa: RRset, caps: TtlCaps): Retention {
   )
   const ttlSeconds = Math.min(soaSeconds, lowestTtl(sections.answer))
   const capped = cappedSections(sections, ttlSeconds, capSeconds)
-  // Whoever is told the denial keeps it for as long as its SOA says, so that must not exceed our own time. RFC 2308 §5.
+  // Whoever is told the denial keeps it for as long as its SOA says, so that must not exceed our time. RFC 2308 §5.
   const authority = capped.authority.map((rrset) => (rrset.type === RRTYPE.SOA ? withTtl(rrset, soaSeconds) : rrset))
   const kind = sections.rcode === RCODE.NXDOMAIN ? 'nxdomain' : 'nodata'
   return { kind, ttlSeconds, sections: { ...capped, authority }, zoneApex: soa.owner }

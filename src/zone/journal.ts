@@ -1,8 +1,8 @@
 /**
  * The latest changes of one zone, in an unbroken chain of serials.
  *
- * Bounded by what the changes hold, not by their number: the oldest ones go first. A change that is too large on its own
- * leaves the journal empty, and who asks for what came before it takes the whole zone instead.
+ * Bounded by what the changes hold, not by their number: the oldest ones go first. A change that is too large on its
+ * own leaves the journal empty, and who asks for what came before it takes the whole zone instead.
  */
 import { journalRecords, journalRRsets } from '../base/limits.ts'
 import type { ZoneChange } from './zone-change.ts'

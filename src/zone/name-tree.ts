@@ -1,9 +1,9 @@
 /**
  * The names of a zone and the RRsets at them.
  *
- * A map from name to node holds every name that exists: those with records, those that were made to exist without any,
- * and the empty non-terminals above them. Each node counts its children, so a name comes and goes with the last reason for it, at
- * the cost of its labels below the apex.
+ * A map from name to node holds every name that exists: those with records, those that were made to exist without
+ * any, and the empty non-terminals above them. Each node counts its children, so a name comes and goes with the last
+ * reason for it, at the cost of its labels below the apex.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'

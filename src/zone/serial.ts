@@ -8,7 +8,7 @@ export const serialStepMs = 50
 const modulus = 2 ** 32
 const half = 2 ** 31
 
-/** Whether `serial` is later than `other`. RFC 1982 §3.2; two serials exactly 2^31 apart are in no order: false both ways. */
+/** Whether `serial` is later than `other`. RFC 1982 §3.2; two that are exactly 2^31 apart are in no order: false. */
 export function isLaterSerial(serial: number, other: number): boolean {
   const distance = (serial - other + modulus) % modulus
   return distance > 0 && distance < half

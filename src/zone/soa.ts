@@ -4,7 +4,7 @@ import type { DomainName } from '../wire/name.ts'
 import { soaRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
 
-/** All of a SOA but its serial; what is no name is in seconds. `minimumSeconds` bounds the TTL of denials (RFC 2308 §4). */
+/** All of a SOA but its serial, times in seconds. `minimumSeconds` bounds the TTL of denials (RFC 2308 §4). */
 export type SoaFields = Readonly<{
   mname: DomainName
   rname: DomainName

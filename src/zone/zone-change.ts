@@ -40,8 +40,8 @@ export type ZoneChange = Readonly<{
   /** Names that were made to exist without records of their own (an empty namespace), or no longer are. */
   names: readonly NameChange[]
   /**
-   * Every name that began or ceased to exist by this change, empty non-terminals included: those whose NXDOMAIN became
-   * NODATA or an answer, and the other way round. It follows from the rest and is here so that nobody has to work it out.
+   * Every name that began or ceased to exist by this change, empty non-terminals included: those whose NXDOMAIN
+   * became NODATA or an answer, and the other way round. It follows from the rest, worked out once for all readers.
    */
   existence: readonly NameChange[]
 }>

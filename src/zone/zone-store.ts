@@ -1,8 +1,9 @@
 /**
  * One zone: its RRsets, serial, epoch and journal, and the authoritative lookup.
  *
- * The cluster zone, a mirrored zone and a node's copy are all such stores; who feeds them knows where the records come
- * from. A lookup is one map access for names with records. An edit costs what it touches, whatever the size of the zone.
+ * The cluster zone, a mirrored zone and a node's copy are all such stores; who feeds them knows where the records
+ * come from. A lookup is one map access for names with records. An edit costs what it touches, however large the
+ * zone is.
  */
 import type { Clock } from '../base/clock.ts'
 import { RRTYPE } from '../wire/iana.ts'
@@ -23,7 +24,7 @@ export type ZoneLookup =
   | Readonly<{ kind: 'nodata' }>
   | Readonly<{ kind: 'nxdomain' }>
 
-/** Answers that are computed from the name instead of kept (pod records in mode insecure); null: not mine. Never throws. */
+/** Answers computed from the name instead of kept (pod records in mode insecure); null: not mine. Never throws. */
 export type Synthesize = (qname: DomainName, qtype: number) => ZoneLookup | null
 
 export type ZoneStoreOptions = {
