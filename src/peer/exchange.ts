@@ -8,6 +8,11 @@ export type ExchangeEnd =
 export type Exchange = Readonly<{
   /** Never rejects; stays pending for ever once cancelled. */
   done: Promise<ExchangeEnd>
+  /**
+   * Sends the same octets once more, from the same port: a second question with another id would double the chances of
+   * who guesses (RFC 5452 §5). False where that makes no sense, since the transport does it by itself.
+   */
+  resend(): boolean
   /** Silence has lasted too long: a connection that has brought nothing since gets no more questions. */
   markSlow(): void
   /** Stops waiting. Calling it again, or after the end, does nothing. */

@@ -29,16 +29,17 @@ export class Flight {
   readonly #parts: AttemptParts
   readonly #observer: FlightObserver
   readonly #onOver: () => void
-  /** Attempts that may still be begun. */
+  /** Attempts that may still be begun, and datagrams sent again. */
   #attemptsLeft: number
   readonly #waiters = new Set<Waiter>()
   #deadlineMs = 0
   /** Servers in the order in which they are asked next; null until they are known. */
   #queue: Server[] | null = null
   #neverAsked = 0
+  /** All attempts, in the order in which they were begun. */
+  readonly #begun: ServerAttempt[] = []
   readonly #pending = new Set<ServerAttempt>()
   readonly #failed = new Set<Server>()
-  readonly #past: Attempt[] = []
   #latest: ServerAttempt | null = null
   #cancelStep: Cancel = () => {}
   #isOver = false
@@ -86,7 +87,6 @@ export class Flight {
       const isNews = !attempt.isSlow
       attempt.markSlow()
       attempt.cancel()
-      this.#past.push(...attempt.exchanges)
       const startedAtMs = attempt.startedAtMs
       if (isNews && this.#parts.clock.nowMs() - startedAtMs >= attemptFloorMs) {
         this.#observer.failed(attempt.server, 'timeout', startedAtMs)
@@ -116,16 +116,25 @@ export class Flight {
       if (this.#pending.size === 0) this.giveUp()
       return
     }
-    const attempt = new ServerAttempt(server, this.#query, this.#parts, () => this.#armStep(attempt))
     this.#attemptsLeft--
+    const silent = this.#begun.findLast((attempt) => attempt.server === server)
+    if (silent?.resend() === true) {
+      this.#latest = silent
+      this.#armStep(silent)
+      return
+    }
+    const attempt = new ServerAttempt(server, this.#query, this.#parts, () => this.#armStep(attempt))
+    this.#begun.push(attempt)
     this.#pending.add(attempt)
     this.#latest = attempt
     this.#armStep(attempt)
     attempt.run().then(
       (end) => this.#ended(attempt, end),
-      // A bug: the question fails with what it says, and everything else goes on.
-      (error: unknown) =>
+      (error: unknown) => {
+        // A bug: the question fails with what it says, and everything else goes on.
+        attempt.cancel()
         this.#ended(attempt, { kind: 'failed', outcome: 'nonsense', rcode: null, detail: String(error) })
+      }
     )
   }
 
@@ -161,13 +170,14 @@ export class Flight {
   #ended(attempt: ServerAttempt, end: AttemptEnd): void {
     if (this.#isOver) return
     this.#pending.delete(attempt)
-    this.#past.push(...attempt.exchanges)
     if (end.kind === 'answer') {
       this.#observer.answered(attempt.server, end.tookMs)
       this.#finish(attempt.server, end)
       return
     }
-    if (end.outcome !== 'overload') this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs)
+    // A slow one was counted as a timeout already.
+    if (end.outcome !== 'overload' && !attempt.isSlow)
+      this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs)
     this.#failed.add(attempt.server)
     // What the same server was asked before would end no better.
     for (const other of this.#pending) if (other.server === attempt.server) this.#drop(other)
@@ -177,14 +187,13 @@ export class Flight {
   #drop(attempt: ServerAttempt): void {
     attempt.cancel()
     this.#pending.delete(attempt)
-    this.#past.push(...attempt.exchanges)
   }
 
   #finish(server: Server, { sections, message, transport }: AttemptEnd & { kind: 'answer' }): void {
     this.#isOver = true
     this.#cancelStep()
     for (const attempt of this.#pending) this.#drop(attempt)
-    const attempts = this.#past
+    const attempts = this.#exchanges()
     const nowMs = this.#parts.clock.nowMs()
     const reply = {
       kind: 'answer' as const,
@@ -200,8 +209,13 @@ export class Flight {
     this.#onOver()
   }
 
+  /** Every exchange that has ended, in the order in which its attempt was begun. */
+  #exchanges(): Attempt[] {
+    return this.#begun.flatMap(({ exchanges }) => exchanges)
+  }
+
   #failure(waiter: Waiter): PeerReply {
-    const attempts = [...this.#past]
+    const attempts = this.#exchanges()
     const reason = failureReason(attempts, this.#pending.size > 0)
     return {
       kind: 'failed',

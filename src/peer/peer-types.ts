@@ -88,6 +88,8 @@ export type PeerStats = {
   failed: number
   overloaded: number
   udpExchanges: number
+  /** Datagrams sent once more for want of an answer. */
+  udpResent: number
   tcpExchanges: number
   tcpConnections: number
   /** Queries sent once more because a connection that had been in use ended. */
@@ -110,6 +112,7 @@ export const newPeerStats = (): PeerStats => ({
   failed: 0,
   overloaded: 0,
   udpExchanges: 0,
+  udpResent: 0,
   tcpExchanges: 0,
   tcpConnections: 0,
   tcpResent: 0,

@@ -114,6 +114,11 @@ export class ServerAttempt {
     }
   }
 
+  /** Sends again what is not answered; false where only another attempt can do that. */
+  resend(): boolean {
+    return this.#exchange?.resend() ?? false
+  }
+
   /** The server is silent for too long: others are asked now, but its answer is still welcome. */
   markSlow(): void {
     this.#isSlow = true

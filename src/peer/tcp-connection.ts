@@ -12,16 +12,20 @@ import { isResponseTo } from './peer-query.ts'
 import type { PeerQuery } from './peer-query.ts'
 import { randomId } from './random-id.ts'
 
-/** What became of one question on a connection; `isReused`: the connection had carried another question before it. */
+/**
+ * What became of one question on a connection that ended: `isReused` if the connection had carried another question before
+ * it, `answeredOthers` if it answered one after it was sent (servers that take one question for each connection do).
+ */
 export type CarriedEnd =
   | Readonly<{ kind: 'response'; octets: Uint8Array }>
   | Readonly<{ kind: 'nonsense'; detail: string }>
-  | Readonly<{ kind: 'ended'; isReused: boolean; detail: string }>
+  | Readonly<{ kind: 'ended'; isReused: boolean; answeredOthers: boolean; detail: string }>
 
 type Waiting = Readonly<{
   query: PeerQuery
   isReused: boolean
   sentAfterMessages: number
+  sentAfterAnswers: number
   settle: (end: CarriedEnd) => void
 }>
 
@@ -49,6 +53,7 @@ export class TcpConnection {
   readonly #abandoned = new Set<number>()
   #carried = 0
   #messages = 0
+  #answers = 0
   #strays = 0
   #isSuspect = false
   #whyEnded = 'closed'
@@ -90,7 +95,13 @@ export class TcpConnection {
   send(query: PeerQuery, withEdns: boolean, settle: (end: CarriedEnd) => void): number {
     let id = randomId()
     while (this.#waiting.has(id) || this.#abandoned.has(id)) id = randomId()
-    this.#waiting.set(id, { query, isReused: this.#carried > 0, sentAfterMessages: this.#messages, settle })
+    this.#waiting.set(id, {
+      query,
+      isReused: this.#carried > 0,
+      sentAfterMessages: this.#messages,
+      sentAfterAnswers: this.#answers,
+      settle
+    })
     this.#carried++
     this.#socket.write(frameMessage(query.octets(id, withEdns)))
     return id
@@ -144,6 +155,7 @@ export class TcpConnection {
     }
     this.#waiting.delete(id)
     if (isResponseTo(message, id, waiting.query.question)) {
+      this.#answers++
       waiting.settle({ kind: 'response', octets: copyOf(message, 0, message.length) })
     } else {
       // Over TCP nobody else can have sent it, so there is nothing better to wait for.
@@ -165,7 +177,10 @@ export class TcpConnection {
     const all = [...this.#waiting.values()]
     this.#waiting.clear()
     this.#owner.onDrop(this)
-    for (const { settle, isReused } of all) settle({ kind: 'ended', isReused, detail: this.#whyEnded })
+    for (const { settle, isReused, sentAfterAnswers } of all) {
+      const answeredOthers = this.#answers > sentAfterAnswers
+      settle({ kind: 'ended', isReused, answeredOthers, detail: this.#whyEnded })
+    }
     this.#owner.onClose(this)
   }
 }

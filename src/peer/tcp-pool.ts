@@ -51,12 +51,14 @@ export class TcpPool {
   /**
    * Sends a question over a connection in use, or a new one. If a connection that had been in use before ends without
    * the answer (the server closed it while it was idle, or is another process by now), it is sent once more over a
-   * fresh one.
+   * fresh one. It does not count as that once if the connection answered others meanwhile: such a server takes one
+   * question for each connection, and each time one question fewer is left.
    */
   exchange(query: PeerQuery, withEdns: boolean): Exchange {
     const { promise: done, resolve } = Promise.withResolvers<ExchangeEnd>()
     let place: Place | null = null
     let isOver = false
+    let isResent = false
     const begin = (isAgain: boolean): void => {
       const connection = this.#connectionFor(isAgain)
       if (connection === null) {
@@ -66,7 +68,8 @@ export class TcpPool {
       }
       const settle = (end: CarriedEnd): void => {
         if (isOver) return
-        if (end.kind === 'ended' && end.isReused && !isAgain && !this.#isClosed) {
+        if (end.kind === 'ended' && !this.#isClosed && (end.answeredOthers || (end.isReused && !isResent))) {
+          isResent ||= !end.answeredOthers
           this.#stats.tcpResent++
           begin(true)
           return
@@ -81,6 +84,7 @@ export class TcpPool {
     begin(false)
     return {
       done,
+      resend: () => false,
       markSlow() {
         if (!isOver) place?.connection.markSlow(place.id)
       },

@@ -23,6 +23,7 @@ export function udpExchange(server: Server, query: PeerQuery, withEdns: boolean,
     // Addresses only come here: nothing is looked up, and the socket is bound at once.
     lookup: (address, _options, callback) => callback(null, address, server.family)
   })
+  let isConnected = false
   let isOver = false
   const close = (): void => {
     isOver = true
@@ -35,6 +36,7 @@ export function udpExchange(server: Server, query: PeerQuery, withEdns: boolean,
   }
   socket.on('error', (error) => end(failedExchange('network', errorText(error))))
   socket.on('connect', () => {
+    isConnected = true
     if (!isOver) socket.send(query.octets(id, withEdns))
   })
   socket.on('message', (octets, sender) => {
@@ -53,6 +55,12 @@ export function udpExchange(server: Server, query: PeerQuery, withEdns: boolean,
   }
   return {
     done,
+    resend() {
+      if (isOver || !isConnected) return false
+      stats.udpResent++
+      socket.send(query.octets(id, withEdns))
+      return true
+    },
     markSlow() {},
     cancel() {
       if (!isOver) close()

@@ -1,7 +1,7 @@
 // What of a reply is believed: replies built with dns-packet against the lines that must be left of them.
 import * as dnsPacket from 'dns-packet'
 import type { Answer, RecordType, RrsigData } from 'dns-packet'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'tap'
 import { CLASS, parseType, RCODE, RRTYPE, typeToText } from '../../src/wire/iana.ts'
 import { decodeMessage, type Message } from '../../src/wire/message.ts'

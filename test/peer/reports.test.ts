@@ -1,0 +1,236 @@
+// Faults that users of other servers met, as far as asking a peer goes: each tells its input and the right behaviour.
+import { test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { inFlightPerPeer, pooledTcpConnections } from '../../src/base/limits.ts'
+import { ProbeSchedule } from '../../src/health/probe.ts'
+import { InFlightLimit } from '../../src/peer/in-flight-limit.ts'
+import { RRTYPE } from '../../src/wire/iana.ts'
+import { parseName } from '../../src/wire/name.ts'
+import { replyToText, southAnswers, southPeer, southQuestion, southStub, southZone } from '../support/south-peer.ts'
+import type { StubFault } from '../support/stub-peer.ts'
+
+const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+async function until(isDone: () => boolean, withinMs: number): Promise<boolean> {
+  const endMs = performance.now() + withinMs
+  while (!isDone() && performance.now() < endMs) await sleep(5)
+  return isDone()
+}
+
+test('truncated part of five records (coredns#4183): all five come over TCP, the part never', async (t) => {
+  const stub = await southStub(t, 'truncated')
+  const reply = await southPeer(t, [stub]).ask(southQuestion('five'), 2_000)
+  t.equal(replyToText(reply), southAnswers.five)
+  t.match(reply, { kind: 'answer', transport: 'tcp', server: stub.text })
+  t.same(reply.attempts.map(({ transport, outcome }) => `${transport} ${outcome}`), ['udp truncated', 'tcp answer']) // prettier-ignore
+  const udpOnly = await southPeer(t, [stub], { transport: 'udp' }).ask(southQuestion('five'), 2_000)
+  t.match(
+    udpOnly,
+    { kind: 'failed', reason: 'nonsense' },
+    'where TCP is not allowed there is no answer rather than a part'
+  )
+  stub.fault = 'always-truncated'
+  t.match(await southPeer(t, [stub]).ask(southQuestion('five'), 2_000), { kind: 'failed', reason: 'nonsense' })
+  stub.fault = 'none'
+  const before = stub.queries.length
+  const tcpOnly = await southPeer(t, [stub], { transport: 'tcp' }).ask(southQuestion('five'), 2_000)
+  t.equal(replyToText(tcpOnly), southAnswers.five)
+  t.same(stub.queries.slice(before).map(({ transport }) => transport), ['tcp']) // prettier-ignore
+})
+
+test('no failover on SERVFAIL, REFUSED, NOTIMP, FORMERR (coredns#7457): the second server answers in the same query', async (t) => {
+  for (const fault of ['servfail', 'refused', 'notimp', 'formerr'] as const) {
+    const [bad, good] = [await southStub(t, fault), await southStub(t)]
+    const peer = southPeer(t, [bad, good])
+    for (let at = 0; at < 20; at++) {
+      const reply = await peer.ask(southQuestion(`n${at}`), 2_000)
+      t.equal(replyToText(reply), southAnswers.n, fault)
+      t.ok(reply.tookMs < 200)
+    }
+    const asked = bad.queries.filter(({ hasEdns }) => hasEdns).length
+    t.ok(asked <= 2, `${fault}: the failing one is not asked first each time, but ${asked} times`)
+  }
+  const [first, second] = [await southStub(t), await southStub(t)]
+  const peer = southPeer(t, [first, second])
+  t.equal(replyToText(await peer.ask(southQuestion('none'), 2_000)), 'NXDOMAIN')
+  t.equal(replyToText(await peer.ask(southQuestion('api', { type: RRTYPE.AAAA }), 2_000)), 'NOERROR')
+  t.equal(second.queries.length, 0, 'NXDOMAIN and NODATA are answers')
+})
+
+test('minutes until a dead server is no longer used (submariner#821): fall probes, and nobody waits in vain meanwhile', async (t) => {
+  const [dead, alive] = [await southStub(t), await southStub(t)]
+  const options = { everyMs: 200, timeoutMs: 100, fall: 2, rise: 2, name: parseName(southZone), type: RRTYPE.SOA }
+  const probes: ProbeSchedule = new ProbeSchedule(options, {
+    clock: systemClock,
+    random: Math.random,
+    servers: () => peer.servers(),
+    ask: (server, { name, type }, timeoutMs) =>
+      peer.askServer(server, { name, type, dnssecOk: false, checkingDisabled: false, options: [] }, timeoutMs)
+  })
+  const peer = southPeer(
+    t,
+    [dead, alive],
+    {},
+    {
+      health: (server) => probes.health(server),
+      onOutcome: (server, outcome, tookMs) => probes.observe(server, outcome, tookMs)
+    }
+  )
+  probes.start()
+  t.teardown(() => probes.stop())
+  t.ok(await until(() => probes.health(dead.text) === 'up' && probes.health(alive.text) === 'up', 1_000), 'both are up')
+  dead.fault = 'silent'
+  const diedMs = performance.now()
+  const replies = Array.from({ length: 10 }, (_, at) => peer.ask(southQuestion(`n${at}`), 2_000))
+  t.ok(await until(() => probes.health(dead.text) === 'down', 2_000))
+  const detectedMs = performance.now() - diedMs
+  t.ok(detectedMs < options.fall * (options.everyMs + options.timeoutMs) + 50, `down after ${detectedMs.toFixed(0)} ms`)
+  for (const reply of await Promise.all(replies)) {
+    t.equal(replyToText(reply), southAnswers.n)
+    t.ok(reply.tookMs < 700, `retried within its own deadline: ${reply.tookMs.toFixed(0)} ms`)
+  }
+  const asked = dead.queries.filter(({ type }) => type === 'A').length
+  for (let at = 20; at < 40; at++) {
+    const reply = await peer.ask(southQuestion(`n${at}`), 2_000)
+    t.match(reply, { kind: 'answer', server: alive.text })
+    t.ok(reply.tookMs < 100)
+  }
+  t.equal(dead.queries.filter(({ type }) => type === 'A').length, asked, 'only the other is asked')
+  dead.fault = 'none'
+  t.ok(await until(() => probes.health(dead.text) === 'up', 4_000), 'back in use')
+})
+
+test('dead pooled TCP connections (kubernetes/dns#745): nobody is failed by one', async (t) => {
+  const stub = await southStub(t)
+  const peer = southPeer(t, [stub], { transport: 'tcp' })
+  const ask = async (label: string, budgetMs = 2_000) => replyToText(await peer.ask(southQuestion(label), budgetMs))
+  t.equal(await ask('api'), southAnswers.api)
+  t.equal(await ask('five'), southAnswers.five)
+  t.equal(stub.connectionsTotal, 1, 'one connection for both')
+
+  stub.endConnections()
+  t.ok(
+    await until(() => stub.connections === 0 && peer.status().servers[0]?.tcpConnections === 0, 500),
+    'closed while idle: it left the pool'
+  )
+  t.equal(await ask('n1'), southAnswers.n)
+
+  stub.fault = 'tcp-reset'
+  const resent = peer.stats.tcpResent
+  t.equal(await ask('n2'), 'network', 'reset on the used and on the fresh one')
+  t.equal(peer.stats.tcpResent, resent + 1)
+  stub.fault = 'none'
+  t.equal(await ask('n3'), southAnswers.n)
+
+  await stub.stop()
+  await stub.start()
+  t.equal(await ask('n4'), southAnswers.n, 'the server has restarted')
+
+  stub.fault = 'tcp-once'
+  const many = await Promise.all(Array.from({ length: 8 }, (_, at) => ask(`n${10 + at}`)))
+  t.ok(
+    many.filter((text) => text === southAnswers.n).length >= 2,
+    'a server that closes behind each answer is asked again'
+  )
+
+  stub.fault = 'none'
+  t.equal(await ask('n5'), southAnswers.n)
+  stub.fault = 'tcp-hang'
+  t.equal(await ask('n6', 600), 'timeout')
+  t.ok(await until(() => peer.status().servers[0]?.tcpConnections === 0, 500), 'a connection that hangs is dropped')
+  stub.fault = 'tcp-half'
+  t.equal(await ask('n7', 600), 'timeout')
+  t.ok(await until(() => stub.connections === 0, 500), 'and one that stops half way')
+  stub.fault = 'none'
+  t.equal(await ask('n8'), southAnswers.n)
+
+  stub.fault = 'tcp-hang'
+  const hanging = ask('n9')
+  await sleep(500)
+  stub.fault = 'none'
+  t.equal(await hanging, southAnswers.n, 'one that hangs in use: a fresh one within the same query')
+})
+
+test('TCP connections to a server do not pile up, whatever happens on them', async (t) => {
+  const stub = await southStub(t)
+  const peer = southPeer(t, [stub], { transport: 'tcp' })
+  let most = 0
+  const watch = setInterval(() => (most = Math.max(most, stub.connections)), 1)
+  t.teardown(() => clearInterval(watch))
+  const ask = (at: number) => peer.ask(southQuestion(`n${at % 100}`, { checkingDisabled: at >= 100 }), 900)
+  const faults: StubFault[] = [
+    'none',
+    'tcp-reset',
+    'tcp-close',
+    'slow',
+    'tcp-half',
+    'tcp-garbage',
+    'tcp-once',
+    'tcp-hang',
+    'none'
+  ]
+  stub.delayMs = 50
+  for (const fault of faults) {
+    stub.fault = fault
+    const replies = await Promise.all(Array.from({ length: 200 }, (_, at) => ask(at)))
+    if (fault === 'none' || fault === 'slow') {
+      t.same([...new Set(replies.map(replyToText))], [southAnswers.n], `${fault}: all are answered`)
+    }
+    t.ok((peer.status().servers[0]?.tcpConnections ?? 0) <= pooledTcpConnections, fault)
+    t.ok(await until(() => stub.connections <= pooledTcpConnections, 500), `${fault}: the rest is gone`)
+  }
+  // The server sees some of them a moment after we have closed them.
+  t.ok(most <= 5 * pooledTcpConnections, `at most ${most} were open at once`)
+  stub.fault = 'none'
+  const strays = peer.stats.strays
+  stub.sendUnasked(Buffer.from('000c00010203040506070809000a', 'hex'))
+  t.ok(await until(() => peer.stats.strays > strays, 500), 'what nobody asked for is counted')
+  t.equal(replyToText(await ask(1)), southAnswers.n)
+  await peer.close()
+  t.ok(await until(() => stub.connections === 0, 500), 'all are closed at the end')
+})
+
+test('a slow server makes memory grow (coredns#2593): limits, at once and counted, and nobody else waits', async (t) => {
+  const stub = await southStub(t, 'slow')
+  stub.delayMs = 5_000
+  const exchanges = new InFlightLimit(10_000)
+  const peer = southPeer(t, [stub], { maxInFlight: inFlightPerPeer }, { exchanges })
+  const outcomes = new Map<string, number>()
+  let slowestOverloadMs = 0
+  let longestPauseMs = 0
+  let pending = 0
+  let lastMs = performance.now()
+  const ask = (label: string): void => {
+    pending++
+    void peer.ask(southQuestion(label), 2_000).then((reply) => {
+      pending--
+      const text = replyToText(reply)
+      outcomes.set(text, (outcomes.get(text) ?? 0) + 1)
+      if (text === 'overload') slowestOverloadMs = Math.max(slowestOverloadMs, reply.tookMs)
+      return null
+    })
+  }
+  let rssAfterFirst = 0
+  for (let tick = 0; tick < 300; tick++) {
+    for (let at = 0; at < 20; at++) ask(`x${tick}-${at}`)
+    await sleep(10)
+    longestPauseMs = Math.max(longestPauseMs, performance.now() - lastMs)
+    lastMs = performance.now()
+    t.ok(peer.status().inFlight <= inFlightPerPeer) // prettier-ignore
+    if (tick === 200) rssAfterFirst = process.memoryUsage.rss()
+  }
+  const grownMiB = (process.memoryUsage.rss() - rssAfterFirst) / 1024 / 1024
+  t.ok(grownMiB < 40, `RSS is flat once the limit is reached: ${grownMiB.toFixed(1)} MiB`)
+  t.ok(await until(() => pending === 0, 3_000), 'everybody is told')
+  t.same([...outcomes.keys()].sort(), ['overload', 'timeout'])
+  t.ok((outcomes.get('overload') ?? 0) > 1_000)
+  t.equal(peer.stats.overloaded, outcomes.get('overload'))
+  t.ok(slowestOverloadMs < 5, 'at once')
+  t.ok(longestPauseMs < 300, `others go on meanwhile: the longest pause was ${longestPauseMs.toFixed(0)} ms`)
+  t.equal(exchanges.current, 0)
+  t.equal(peer.status().inFlight, 0)
+  const before = stub.queries.length
+  stub.delayMs = 50
+  await Promise.all(Array.from({ length: 500 }, () => peer.ask(southQuestion('api'), 2_000)))
+  t.equal(stub.queries.length, before + 1, 'equal questions share one')
+})
