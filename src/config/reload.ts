@@ -47,6 +47,11 @@ export class ConfigWatcher {
     this.#watch.close()
   }
 
+  /** Reads the file now, as an operator who sends SIGHUP expects. */
+  check(): void {
+    if (!this.#isClosed) this.#read()
+  }
+
   #readSoon(): void {
     this.#cancel()
     if (!this.#isClosed) this.#cancel = this.#options.clock.after(settleMs, () => this.#read())

@@ -6,7 +6,7 @@ import { allDownBudgetMs, queryBudgetMs, targetBudgetMs } from '../base/limits.t
 import { decide, type Decision } from '../policy/decide.ts'
 import { readKubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
-import type { Target } from '../policy/policy.ts'
+import type { Policy, Target } from '../policy/policy.ts'
 import { targetOrder, type TargetHealth, type TargetOrder } from '../policy/target-order.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
@@ -35,7 +35,7 @@ type Deliberation = Readonly<{
 export function deliberate(parts: Parts, query: Query, match: PolicyMatch): Deliberation {
   const { policy } = match
   const name = readKubernetesName(query.qname, match.zone)
-  const order = targetOrder(policy, (target) => targetHealth(parts, policy.targets[target]!))
+  const order = policyOrder(parts, policy)
   const outcomes: (Outcome | null)[] = policy.targets.map(() => null)
   const talk = {
     match,
@@ -81,6 +81,10 @@ export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberat
     talk.outcomes[decision.target] = await askTarget(parts, query, talk, decision.target, attemptEndsMs)
   }
 }
+
+/** In which order a policy's targets would be asked now. */
+export const policyOrder = (parts: Parts, policy: Policy): TargetOrder =>
+  targetOrder(policy, (target) => targetHealth(parts, policy.targets[target]!))
 
 function targetHealth(parts: Parts, target: Target): TargetHealth {
   return target.peer === null ? 'up' : (parts.peers.get(target.peer)?.health() ?? 'down')

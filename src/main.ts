@@ -1,0 +1,322 @@
+/**
+ * The composition root: builds every part once, joins them, exchanges them when the configuration changes, and takes
+ * them down in order.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { startAdmin, type RunningAdmin } from './admin/http-server.ts'
+import type { Inspectable } from './admin/inspectable.ts'
+import { systemClock, type Cancel, type Clock } from './base/clock.ts'
+import type { ListenAddress } from './base/host-port.ts'
+import { drainTimeoutMs, cacheSweepEntries, cacheSweepEveryMs } from './base/limits.ts'
+import { createLog, type Logger } from './base/log.ts'
+import { AnswerCache } from './cache/answer-cache.ts'
+import type { Config } from './config/config.ts'
+import { ConfigError, type ConfigProblem } from './config/problem.ts'
+import { ConfigWatcher } from './config/reload.ts'
+import { unsupported } from './config/unsupported.ts'
+import type { LoadOptions } from './config/load.ts'
+import { ClusterView } from './main/cluster-view.ts'
+import { inspectionOf } from './main/inspection.ts'
+import { PeerSet } from './main/peer-set.ts'
+import { policyTable } from './main/policies.ts'
+import { DataPlane } from './pipeline/data-plane.ts'
+import { KnownServices } from './pipeline/known-services.ts'
+import type { Parts } from './pipeline/parts.ts'
+import { Listeners } from './server/listeners.ts'
+import { instanceIdOctets } from './wire/peerdns-option.ts'
+
+export type StartOptions = Readonly<{
+  clock?: Clock
+  log?: Logger
+  /** Follow the configuration file as it changes; true by default. */
+  watchConfig?: boolean
+}>
+
+export type StopOptions = Readonly<{
+  /** Close at once, also where a drain is under way. */
+  force?: boolean
+}>
+
+const readVersion = (): string => {
+  const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+  return manifest.version
+}
+
+/** Uniform in [0, 1), fast: for order and jitter, never for ids. */
+const random = (): number => Math.random()
+
+/**
+ * Starts everything and resolves once the sockets are bound; the cluster may still be being read (`isReady` tells).
+ * @throws ListenError where an address is taken or missing, with nothing left open.
+ */
+export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  const log = options.log ?? createLog(config.log.level)
+  const server = new RunningServer(config, options.clock ?? systemClock, log)
+  await server.start(options.watchConfig ?? true)
+  return server
+}
+
+export class RunningServer {
+  readonly version = readVersion()
+  readonly startedAtEpochMs: number
+  readonly clock: Clock
+  readonly log: Logger
+  readonly dataPlane: DataPlane
+  readonly peers: PeerSet
+  readonly inspect: Inspectable
+  readonly reloads = { taken: 0, refused: 0 }
+  #config: Config
+  #view: ClusterView
+  #listeners: Listeners | null = null
+  #admin: RunningAdmin | null = null
+  #watcher: ConfigWatcher | null = null
+  #configProblems: readonly ConfigProblem[] = []
+  #isDraining = false
+  #stopped: Promise<void> | null = null
+  #cancelSweep: Cancel = () => {}
+  #endLameDuck: () => void = () => {}
+  /** Reloads run one after the other. */
+  #reloading: Promise<void> = Promise.resolve()
+  readonly #instanceId = randomBytes(instanceIdOctets).toString('hex')
+  readonly #knownServices = new KnownServices()
+  #cache: AnswerCache
+
+  constructor(config: Config, clock: Clock, log: Logger) {
+    this.clock = clock
+    this.log = log
+    this.startedAtEpochMs = clock.epochMs()
+    this.#config = config
+    this.#cache = newCache(config)
+    this.#view = new ClusterView(config, config.listen, clock, log)
+    this.peers = new PeerSet({ clock, log, random, instanceId: this.#instanceId }, config.limits.inFlightQueries)
+    this.peers.update(config)
+    this.dataPlane = new DataPlane(this.#parts())
+    this.inspect = inspectionOf(this)
+  }
+
+  get config(): Config {
+    return this.#config
+  }
+
+  get view(): ClusterView {
+    return this.#view
+  }
+
+  get cache(): AnswerCache {
+    return this.#cache
+  }
+
+  get listeners(): Listeners | null {
+    return this.#listeners
+  }
+
+  get configProblems(): readonly ConfigProblem[] {
+    return this.#configProblems
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  get dnsAddresses(): readonly ListenAddress[] {
+    return this.#listeners?.addresses ?? []
+  }
+
+  get adminAddress(): ListenAddress | null {
+    return this.#admin?.adminAddress ?? null
+  }
+
+  get observeAddress(): ListenAddress | null {
+    return this.#admin?.observeAddress ?? null
+  }
+
+  async start(watchConfig: boolean): Promise<void> {
+    const { log, clock } = this
+    try {
+      this.#listeners = await this.#listen(this.#config)
+      this.#admin = await startAdmin({
+        observe: this.#config.observe,
+        admin: this.#config.admin,
+        inspect: this.inspect,
+        clock,
+        log
+      })
+    } catch (error) {
+      await this.stop({ force: true })
+      throw error
+    }
+    this.#sweep()
+    log.info(
+      {
+        cluster: this.#config.cluster.name,
+        version: this.version,
+        dns: this.dnsAddresses,
+        admin: this.adminAddress,
+        observe: this.observeAddress
+      },
+      'listening'
+    )
+    await this.#startView(this.#view)
+    if (watchConfig) this.#watch()
+  }
+
+  /** Takes over another configuration, as far as it differs. Runs after reloads that are still going on. */
+  async use(config: Config): Promise<void> {
+    const done = this.#reloading.then(async () => this.#take(config))
+    this.#reloading = done.catch(() => {})
+    return done
+  }
+
+  /** Reads the configuration file now, as after SIGHUP. */
+  async reload(): Promise<void> {
+    this.#watcher?.check()
+    await this.#reloading
+  }
+
+  /** Not ready, `lameDuck`, finish what is in flight, close. A second call waits for the first; `force` ends the waiting. */
+  async stop(options: StopOptions = {}): Promise<void> {
+    this.#stopped ??= this.#drain(options.force === true)
+    if (options.force === true) {
+      this.#endLameDuck()
+      void this.#listeners?.stop({ drainTimeoutMs: 0, force: true })
+    }
+    return this.#stopped
+  }
+
+  async #drain(isForced: boolean): Promise<void> {
+    this.#isDraining = true
+    this.#watcher?.close()
+    if (!isForced && this.#config.lameDuckMs > 0 && this.#listeners !== null) {
+      this.log.info({ lameDuckMs: this.#config.lameDuckMs }, 'not ready any more, still serving')
+      const over = Promise.withResolvers<void>()
+      this.#endLameDuck = over.resolve
+      // A plain timer would not keep the process alive; the open sockets do.
+      const cancel = this.clock.after(this.#config.lameDuckMs, over.resolve)
+      await over.promise
+      cancel()
+    }
+    const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
+    this.#cancelSweep()
+    this.#view.close()
+    await this.peers.close()
+    await this.#admin?.close()
+    this.log.info({ unanswered }, 'stopped')
+  }
+
+  async #listen(config: Config): Promise<Listeners> {
+    return Listeners.open({
+      addresses: config.listen,
+      responder: this.dataPlane,
+      clock: this.clock,
+      limits: {
+        inFlightQueries: config.limits.inFlightQueries,
+        tcpConnections: config.limits.tcpConnections,
+        tcpIdleTimeoutMs: config.limits.tcpIdleTimeoutMs
+      },
+      onFault: (error) => this.log.error({ err: error }, 'a responder threw')
+    })
+  }
+
+  async #startView(view: ClusterView): Promise<void> {
+    const startedAtMs = this.clock.nowMs()
+    await view.start()
+    const { objects, problemsTotal } = view.status()
+    this.log.info(
+      { objects, problemsTotal, tookMs: Math.round(this.clock.nowMs() - startedAtMs) },
+      'the cluster is read'
+    )
+  }
+
+  async #take(config: Config): Promise<void> {
+    const before = this.#config
+    if (
+      JSON.stringify([before.listen, before.admin, before.observe]) !==
+      JSON.stringify([config.listen, config.admin, config.observe])
+    ) {
+      this.log.warn('listen, admin and observe take effect with the next start only')
+    }
+    const isSameSource = JSON.stringify(before.cluster.source) === JSON.stringify(config.cluster.source)
+    if (!isSameSource || !this.#view.reconfigure(config, this.dnsAddresses, this.log)) {
+      const view = new ClusterView(config, this.dnsAddresses, this.clock, this.log)
+      // The old view answers until the new one is complete.
+      await this.#startView(view)
+      const old = this.#view
+      this.#view = view
+      old.close()
+    }
+    if (JSON.stringify(before.cache) !== JSON.stringify(config.cache)) this.#cache = newCache(config)
+    this.#config = config
+    this.log.level = config.log.level
+    this.peers.update(config)
+    this.dataPlane.use(this.#parts())
+    this.#configProblems = []
+    this.reloads.taken++
+    this.log.info({ hash: config.hash }, 'the configuration is in use')
+  }
+
+  #watch(): void {
+    this.#watcher = new ConfigWatcher({
+      file: this.#config.file,
+      hash: this.#config.hash,
+      load: loadOptions(),
+      clock: this.clock,
+      onLoaded: (config) => {
+        const problems = unsupported(config)
+        if (problems.length > 0) throw new ConfigError(problems)
+        this.use(config).catch((error: unknown) => this.log.error({ err: error }, 'a new configuration was not taken'))
+      },
+      onProblem: (error) => {
+        this.#configProblems = error.problems
+        this.reloads.refused++
+        this.log.error(
+          { problems: error.problems },
+          'the configuration file is wrong; the old configuration stays in use'
+        )
+      }
+    })
+  }
+
+  #parts(): Parts {
+    const config = this.#config
+    const view = this.#view
+    const clusterZones = view.zones
+    return {
+      instanceId: this.#instanceId,
+      clock: this.clock,
+      log: this.log,
+      random,
+      own: {
+        zones: clusterZones.zones,
+        hasSynced: () => clusterZones.hasSynced
+      },
+      clusterZone: config.cluster.zone,
+      clustersetZone: config.cluster.clustersetZone,
+      policies: policyTable(config),
+      peers: this.peers.targets,
+      forward: this.peers.forward,
+      cache: this.#cache,
+      cacheLimits: config.cache,
+      knownServices: this.#knownServices,
+      allow: config.allow,
+      logQueriesEvery: config.log.querySample
+    }
+  }
+
+  #sweep(): void {
+    this.#cache.sweep(this.clock.nowMs(), cacheSweepEntries)
+    this.#cancelSweep = this.clock.after(cacheSweepEveryMs, () => this.#sweep())
+  }
+}
+
+const newCache = ({ cache }: Config): AnswerCache =>
+  new AnswerCache({ maxBytes: cache.maxOctets, serveStaleMs: cache.serveStaleSeconds * 1000 })
+
+/** What the reader of a configuration has to know of this machine. */
+export const loadOptions = (): LoadOptions => ({
+  home: process.env.HOME ?? '/',
+  localAddresses: Object.values(networkInterfaces()).flatMap(
+    (addresses) => addresses?.map(({ address }) => address) ?? []
+  )
+})

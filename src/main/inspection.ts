@@ -1,0 +1,70 @@
+/** What metrics, health, API and commands read of a running server. */
+import type { Inspectable, Readiness } from '../admin/inspectable.ts'
+import { Trace } from '../pipeline/trace.ts'
+import { accept } from '../pipeline/accept.ts'
+import { policyOrder } from '../pipeline/by-policy.ts'
+import { respond } from '../pipeline/respond.ts'
+import type { Query } from '../pipeline/query.ts'
+import type { RunningServer } from '../main.ts'
+import { makeTcpStats } from '../server/tcp-stats.ts'
+import { makeUdpStats } from '../server/udp-listener.ts'
+import { nameToText } from '../wire/name.ts'
+
+function readinessOf(server: RunningServer): Readiness {
+  const zone = nameToText(server.view.zones.zone.apex)
+  const conditions = [
+    { name: 'sockets', isMet: server.listeners !== null, detail: 'every address is listened on' },
+    { name: 'zone', isMet: server.view.zones.hasSynced, detail: `${zone} has been read completely` },
+    { name: 'serving', isMet: !server.isDraining, detail: 'the server is not being stopped' }
+  ]
+  return { isReady: conditions.every(({ isMet }) => isMet), conditions }
+}
+
+export function inspectionOf(server: RunningServer): Inspectable {
+  const { clock, dataPlane } = server
+  return {
+    version: server.version,
+    startedAtEpochMs: server.startedAtEpochMs,
+    dataPlane,
+    get dnsAddresses() {
+      return server.dnsAddresses.map(({ address, port }) => ({ host: address, port }))
+    },
+    config: () => server.config,
+    configProblems: () => server.configProblems,
+    reloads: () => ({ ...server.reloads }),
+    parts: () => dataPlane.parts,
+    readiness: () => readinessOf(server),
+    source: () => server.view.status(),
+    zones: () => [...server.view.zones.zones.all()],
+    peers: () => server.peers.status(),
+    policyOrder: (policy) => policyOrder(dataPlane.parts, policy),
+    listenerStats: () => server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() },
+    cacheEntries: (suffix, limit) => {
+      const nowMs = clock.nowMs()
+      const listings = server.cache.list(limit, suffix === null ? {} : { suffix })
+      return listings.map((listing) => ({ ...listing, ageMs: nowMs - listing.entry.storedAtMs }))
+    },
+    flushCache(what) {
+      if ('name' in what) return server.cache.flushName(what.name)
+      return 'suffix' in what ? server.cache.flushSuffix(what.suffix) : server.cache.flush()
+    },
+    async trace(question) {
+      const startedAtMs = clock.nowMs()
+      const trace = new Trace(startedAtMs)
+      const query: Query = {
+        message: null,
+        qname: question.name,
+        qtype: question.type,
+        recursionDesired: question.recursionDesired,
+        dnssecOk: false,
+        checkingDisabled: false,
+        client: { address: question.clientAddress, port: 0, transport: 'tcp' },
+        peerdns: null,
+        receivedAtMs: startedAtMs,
+        trace
+      }
+      const answer = accept(query, dataPlane.parts) ?? (await respond(dataPlane.parts, query))
+      return { answer, steps: trace.steps, tookMs: clock.nowMs() - startedAtMs }
+    }
+  }
+}

@@ -1,0 +1,227 @@
+/** The peers of the configuration and the upstreams of `forward`: built, probed, and kept over a reload where nothing about them changed. */
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
+import type { PeerStatus } from '../admin/inspectable.ts'
+import type { Config, ForwardConfig, PeerConfig } from '../config/config.ts'
+import { ProbeSchedule } from '../health/probe.ts'
+import { InFlightLimit } from '../peer/in-flight-limit.ts'
+import { Peer } from '../peer/peer.ts'
+import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
+import { ResolvConf } from '../peer/resolv-conf.ts'
+import { ServerResolver } from '../peer/resolve-server.ts'
+import type { PeerTarget } from '../pipeline/parts.ts'
+import type { TargetHealth } from '../policy/target-order.ts'
+import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
+import { hostPortToText } from '../base/host-port.ts'
+import { inFlightPerPeer } from '../base/limits.ts'
+import { rootName, type DomainName } from '../wire/name.ts'
+import { toTheirs, zoneOfDnsName } from '../policy/zone-mapping.ts'
+import { resolveBySystem } from './resolve-by-system.ts'
+
+type Dependencies = Readonly<{ clock: Clock; log: Logger; random: () => number; instanceId: string }>
+
+/** One peer with its probes. */
+class ProbedPeer {
+  readonly peer: Peer
+  readonly region: string
+  /** What it was built from: equal text means that nothing changed. */
+  readonly blueprint: string
+  readonly target: PeerTarget
+  readonly #probes: ProbeSchedule | null
+  readonly #unsubscribe: () => void
+
+  constructor(options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null, parts: PeerParts) {
+    this.blueprint = blueprintOf(options, config, probeName)
+    this.region = config?.region ?? ''
+    this.peer = new Peer(options, {
+      clock: parts.clock,
+      random: parts.random,
+      health: (server) => this.#probes?.health(server) ?? 'unknown',
+      onOutcome: (server, outcome, tookMs) => this.#probes?.observe(server, outcome, tookMs),
+      exchanges: parts.exchanges,
+      hosts: parts.hosts
+    })
+    this.#probes = config === null || probeName === null ? null : this.#probe(config, probeName, parts)
+    this.#unsubscribe =
+      this.#probes?.subscribe(({ server, from, to, reason }) =>
+        parts.log.warn({ peer: options.id, server, from, to, reason }, 'the health of a server changed')
+      ) ?? ((): void => {})
+    const probes = this.#probes
+    this.target = { peer: this.peer, health: (): TargetHealth => probes?.summary ?? 'unknown' }
+    probes?.start()
+  }
+
+  #probe({ probe }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
+    const options = [encodePeerdnsOption({ instances: [parts.instanceId], state: null })]
+    return new ProbeSchedule(
+      {
+        everyMs: probe.everyMs,
+        timeoutMs: probe.timeoutMs,
+        fall: probe.fall,
+        rise: probe.rise,
+        name,
+        type: probe.type
+      },
+      {
+        clock: parts.clock,
+        random: parts.random,
+        servers: () => this.peer.servers(),
+        ask: (server, question, timeoutMs) =>
+          this.peer.askServer(
+            server,
+            { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options },
+            timeoutMs
+          )
+      }
+    )
+  }
+
+  status(nowEpochMs: number): PeerStatus {
+    const status = this.peer.status()
+    const healths = new Map(this.#probes?.status().map((health) => [health.server, health]) ?? [])
+    return {
+      name: status.id,
+      region: this.region,
+      health: this.target.health(),
+      servers: status.servers.map(({ server, health, rttMs, inFlight }) => {
+        const probed = healths.get(server)
+        return {
+          server,
+          health,
+          reason: probed?.lastReason ?? '',
+          changedAgoMs: probed === undefined ? null : nowEpochMs - probed.sinceEpochMs,
+          rttMs,
+          inFlight
+        }
+      }),
+      stats: this.peer.stats
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#probes?.stop()
+    this.#unsubscribe()
+    await this.peer.close()
+  }
+}
+
+type PeerParts = Dependencies & Readonly<{ exchanges: InFlightLimit; hosts: ServerResolver }>
+
+const blueprintOf = (options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null): string =>
+  JSON.stringify([options, config === null ? null : { ...config, position: null }, probeName])
+
+export class PeerSet {
+  readonly #parts: PeerParts
+  #peers = new Map<string, ProbedPeer>()
+  #forward: ProbedPeer | null = null
+  #resolvConfs: ResolvConf[] = []
+
+  constructor(parts: Dependencies, maxInFlight: number) {
+    this.#parts = {
+      ...parts,
+      exchanges: new InFlightLimit(maxInFlight),
+      hosts: new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, parts.clock)
+    }
+  }
+
+  /** Builds what is new, keeps what is the same, and closes what is gone. */
+  update(config: Config): void {
+    const before = this.#peers
+    this.#peers = new Map()
+    for (const peer of config.peers) {
+      const options = peerOptions(peer)
+      const probeName = peer.probe.name ?? firstDnsName(config, peer.name)
+      const known = before.get(peer.name)
+      if (known !== undefined && known.blueprint === blueprintOf(options, peer, probeName)) {
+        before.delete(peer.name)
+        this.#peers.set(peer.name, known)
+      } else {
+        this.#peers.set(peer.name, new ProbedPeer(options, peer, probeName, this.#parts))
+      }
+    }
+    for (const gone of before.values()) void gone.close()
+    this.#updateForward(config.forward)
+  }
+
+  get targets(): ReadonlyMap<string, PeerTarget> {
+    return new Map([...this.#peers].map(([name, { target }]) => [name, target]))
+  }
+
+  get forward(): Peer | null {
+    return this.#forward?.peer ?? null
+  }
+
+  status(): readonly PeerStatus[] {
+    const all = [...this.#peers.values(), ...(this.#forward === null ? [] : [this.#forward])]
+    return all.map((peer) => peer.status(this.#parts.clock.epochMs()))
+  }
+
+  async close(): Promise<void> {
+    for (const resolvConf of this.#resolvConfs) resolvConf.close()
+    const all = [...this.#peers.values(), ...(this.#forward === null ? [] : [this.#forward])]
+    await Promise.all(all.map(async (peer) => peer.close()))
+  }
+
+  #updateForward(forward: readonly ForwardConfig[]): void {
+    for (const resolvConf of this.#resolvConfs) resolvConf.close()
+    const refresh = (): void => this.#forward?.peer.setServers(this.#forwardServers(forward))
+    this.#resolvConfs = forward
+      .filter((entry) => entry.kind === 'resolv-conf')
+      .map(({ path }) => new ResolvConf(path, this.#parts.clock, refresh))
+    if (forward.length === 0) {
+      void this.#forward?.close()
+      this.#forward = null
+      return
+    }
+    const servers = this.#forwardServers(forward)
+    if (this.#forward !== null) {
+      this.#forward.peer.setServers(servers)
+      return
+    }
+    const options: PeerOptions = {
+      id: 'forward',
+      servers,
+      recursion: true,
+      transport: 'auto',
+      families: [4, 6],
+      maxInFlight: inFlightPerPeer,
+      zone: rootName
+    }
+    this.#forward = new ProbedPeer(options, null, null, this.#parts)
+  }
+
+  #forwardServers(forward: readonly ForwardConfig[]): ServerAddress[] {
+    let next = 0
+    const servers = forward.flatMap((entry) =>
+      entry.kind === 'server' ? [entry.server] : (this.#resolvConfs[next++]?.servers ?? [])
+    )
+    const seen = new Set<string>()
+    return servers.filter(({ host, port }) => {
+      const text = hostPortToText(host, port)
+      return !seen.has(text) && seen.add(text) !== undefined
+    })
+  }
+}
+
+const peerOptions = (peer: PeerConfig): PeerOptions => ({
+  id: peer.name,
+  servers: peer.servers,
+  recursion: peer.recursion,
+  transport: peer.transport,
+  families: peer.families,
+  maxInFlight: peer.maxInFlight,
+  // Each question names the zone that its target answers for.
+  zone: rootName
+})
+
+/** What is asked to see whether a peer is well: the first suffix that is peered to it, as it calls it. */
+function firstDnsName(config: Config, peer: string): DomainName | null {
+  for (const policy of config.policies) {
+    const target = policy.targets.find((candidate) => candidate.peer === peer)
+    if (target === undefined) continue
+    const dnsName = policy.dnsNames[0]!
+    const zone = zoneOfDnsName(dnsName, [config.cluster.zone, config.cluster.clustersetZone])
+    return toTheirs(dnsName, target.zone === null ? null : { ours: zone, theirs: target.zone }) ?? dnsName
+  }
+  return null
+}
