@@ -17,7 +17,7 @@ import type { ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
 import { buildClustersetRecords } from './clusterset-records.ts'
 import { Contributions } from './contributions.ts'
-import { EditBatch } from './edit-batch.ts'
+import { EditBatch, isHidden } from './edit-batch.ts'
 import type { Endpoint, EndpointGroup } from './endpoint-objects.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
 import type { HandWrittenRecords } from './hand-written.ts'
@@ -117,6 +117,11 @@ export class ClusterZones {
     this.#writeHandWritten(batch)
     this.#writeFixed(batch)
     batch.apply(clock.epochMs())
+  }
+
+  /** As last taken over. */
+  get options(): ClusterOptions {
+    return this.#options
   }
 
   /** The zone of the cluster's own Services. */
@@ -330,7 +335,9 @@ export class ClusterZones {
   #writeHandWritten(batch: EditBatch): void {
     for (const [owner, sets] of this.#handWritten.byOwner) {
       const zone = this.zones.find(owner)!
-      for (const type of generatedTypes) batch.setByHand(zone, owner, type, null)
+      for (const type of generatedTypes) {
+        if (isHidden(this.#handWritten.byOwner, owner, type)) batch.setByHand(zone, owner, type, null)
+      }
       for (const set of sets) batch.setByHand(zone, owner, set.type, set)
     }
     for (const { name, reason } of this.#handWritten.refused) {

@@ -15,8 +15,11 @@ type OpenEdit = {
 /** Hand-written RRsets by owner. */
 export type HandWritten = ReadonlyMap<DomainName, readonly RRset[]>
 
-/** A CNAME stands alone (RFC 1034 §3.6.2), so a hand-written one hides all, and any hand-written RRset hides a CNAME. */
-function isHidden(handWritten: HandWritten, owner: DomainName, type: number): boolean {
+/**
+ * Whether a hand-written RRset takes the place of what is generated of an owner and type. A CNAME stands alone
+ * (RFC 1034 §3.6.2), so a hand-written one hides all, and any hand-written RRset hides a CNAME.
+ */
+export function isHidden(handWritten: HandWritten, owner: DomainName, type: number): boolean {
   const sets = handWritten.get(owner)
   if (sets === undefined) return false
   return type === RRTYPE.CNAME || sets.some((set) => set.type === type || set.type === RRTYPE.CNAME)
