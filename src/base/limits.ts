@@ -28,7 +28,7 @@ export const tcpInFlightPerConnection = 128
 /** Answers that may wait in one connection's write buffer before its reading pauses. */
 export const tcpWriteBufferOctets = 512 * 1024
 /** Answers that may wait in the write buffers of all connections together; above it they pause at 64 KiB each. */
-export const tcpWriteBuffersOctets = 64 * 1024 * 1024
+export const tcpWriteBuffersOctets = 32 * 1024 * 1024
 /** What all connections together may have sent that is no query yet, or not yet taken; above it the greedy ones are cut. */
 export const tcpReadBuffersOctets = 16 * 1024 * 1024
 /** What one connection may hold of that even then. */

@@ -237,7 +237,7 @@ void test('Listeners.stop cuts a client that does not read, when the time is ove
   const { listeners, where, clock } = await serve(t)
   const client = await TcpClient.open(t, where)
   client.socket.pause()
-  client.ask(...Array.from({ length: 500 }, (_, id) => testQuery(id, 'size 50000')))
+  client.ask(...Array.from({ length: 1_000 }, (_, id) => testQuery(id, 'size 50000')))
   await until('answers wait', () => listeners.tcpWaitingOctets > 0)
   const stopped = listeners.stop({ drainTimeoutMs: 5_000 })
   await turns(5)

@@ -16,10 +16,13 @@ async function burst(client: Client, port: number, ids: number[]): Promise<void>
   await Promise.all(sent)
 }
 
-async function serve(udpSendQueueOctets: number): Promise<Listeners> {
+async function serve(udpSendQueueOctets: number, responder = new ScriptedResponder()): Promise<Listeners> {
   const addresses = [{ address: '127.0.0.1', port: 0 }]
-  const limits = { udpSendQueueOctets }
-  return Listeners.open({ addresses, responder: new ScriptedResponder(), clock: systemClock, limits })
+  return Listeners.open({ addresses, responder, clock: systemClock, limits: { udpSendQueueOctets } })
+}
+
+async function untilSo(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const ids = Array.from({ length: 300 }, (_, id) => id)
@@ -29,12 +32,24 @@ client.on('message', (message) => received.push(message))
 
 const roomy = await serve(1_000_000)
 await burst(client, roomy.addresses[0]!.port, ids)
-while (received.length < ids.length) await new Promise((resolve) => setImmediate(resolve))
+await untilSo(() => received.length === ids.length)
 const right = received.filter((message) => textOf(message) === `now ${idOf(message)}`).length
 
 const tight = await serve(0)
 await burst(client, tight.addresses[0]!.port, ids)
-while (tight.stats.udp.receivedTotal < ids.length) await new Promise((resolve) => setImmediate(resolve))
+await untilSo(() => tight.stats.udp.receivedTotal === ids.length)
+
+// A stop right after the last answers were handed over must not lose those that are queued.
+const responder = new ScriptedResponder()
+const stopping = await serve(1_000_000, responder)
+const later = ids.slice(0, 40)
+for (const id of later) client.send(testQuery(id, 'later'), stopping.addresses[0]!.port, '127.0.0.1')
+await untilSo(() => responder.waiting.length === later.length)
+const receivedBefore = received.length
+while (responder.waiting.length > 0) responder.waiting[0]!.answer()
+await stopping.stop({ drainTimeoutMs: 2_000 })
+for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+const sentBeforeStop = received.length - receivedBefore
 
 process.stdout.write(
   JSON.stringify({
@@ -43,7 +58,9 @@ process.stdout.write(
     wrong: ids.length - right,
     copied: roomy.stats.udp.copiedTotal,
     droppedFull: roomy.stats.udp.sendQueueFullTotal,
-    fullWhenNoneMayWait: tight.stats.udp.sendQueueFullTotal
+    fullWhenNoneMayWait: tight.stats.udp.sendQueueFullTotal,
+    askedBeforeStop: later.length,
+    sentBeforeStop
   })
 )
 await Promise.all([roomy, tight].map(async (listeners) => listeners.stop({ drainTimeoutMs: 0, force: true })))

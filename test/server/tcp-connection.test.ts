@@ -213,7 +213,7 @@ void test('TcpConnection that does not read its answers is cut, one that reads s
   let before = client.received.length
   for (let step = 0; step < 3; step++) {
     client.socket.resume()
-    await client.gets(before + 200)
+    await client.gets(before + 100)
     client.socket.pause()
     before = client.received.length
     await until('answers wait again', () => listeners.tcpWaitingOctets > 0)
