@@ -86,6 +86,8 @@ export const serverFileOctets = 1024 * 1024
 /** A server's host name is resolved again after its TTL, held between these, in seconds. */
 export const hostTtlMinSeconds = 1
 export const hostTtlMaxSeconds = 300
+/** A look-up of a server's host name that takes longer has failed. */
+export const hostLookupTimeoutMs = 5_000
 /** Time between probes of a server that is down grows up to this. */
 export const probeBackoffMaxMs = 10_000
 /** Changes of one server's health that are remembered. */

@@ -175,6 +175,9 @@ export class Flight {
       this.#finish(attempt.server, end)
       return
     }
+    const isAskedAgain = [...this.#pending].some(({ server }) => server === attempt.server)
+    // An old connection that ends at last says nothing about the question on a fresh one.
+    if (attempt.isSlow && end.outcome === 'network' && isAskedAgain) return
     // A slow one was counted as a timeout already.
     if (end.outcome !== 'overload' && !attempt.isSlow)
       this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs)

@@ -6,7 +6,13 @@
  * good addresses stay when that fails.
  */
 import type { Clock } from '../base/clock.ts'
-import { hostTtlMaxSeconds, hostTtlMinSeconds, serverFileRereadMs, serversPerName } from '../base/limits.ts'
+import {
+  hostLookupTimeoutMs,
+  hostTtlMaxSeconds,
+  hostTtlMinSeconds,
+  serverFileRereadMs,
+  serversPerName
+} from '../base/limits.ts'
 import { HostsFile } from './hosts-file.ts'
 
 /** What a Peer needs of it. */
@@ -73,7 +79,7 @@ export class ServerResolver implements HostAddresses {
     try {
       let found = (await this.#hostsFile?.addressesOf(name)) ?? []
       if (found.length === 0) {
-        const { addresses, ttlSeconds } = await this.#resolveHost(name)
+        const { addresses, ttlSeconds } = await this.#askDns(name)
         found = addresses
         waitMs = Math.min(hostTtlMaxSeconds, Math.max(hostTtlMinSeconds, ttlSeconds)) * 1000
       }
@@ -87,6 +93,17 @@ export class ServerResolver implements HostAddresses {
     }
     entry.dueAtMs = this.#clock.nowMs() + waitMs
     entry.lookup = null
+  }
+
+  /** Rejects after a time, whatever becomes of the look-up. */
+  async #askDns(name: string): ReturnType<ResolveHost> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const cancelTimer = this.#clock.after(hostLookupTimeoutMs, () => reject(new Error('timeout')))
+    try {
+      return await Promise.race([this.#resolveHost(name), promise])
+    } finally {
+      cancelTimer()
+    }
   }
 }
 

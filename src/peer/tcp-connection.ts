@@ -122,6 +122,13 @@ export class TcpConnection {
     else this.#owner.onIdle(this)
   }
 
+  /** Closes it and leaves its questions in silence, since they have waited for too long already. */
+  drop(): void {
+    this.#waiting.clear()
+    this.destroy('dropped')
+  }
+
+  /** Closes it; its questions hear that it ended. */
   destroy(why: string): void {
     if (this.#socket.destroyed) return
     this.#whyEnded = why

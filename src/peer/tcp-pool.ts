@@ -140,7 +140,7 @@ export class TcpPool {
   #makeRoom(isAgain: boolean): void {
     for (const connection of this.#connections) {
       if (!connection.isSuspect && !(isAgain && connection.waiting === 0)) continue
-      connection.destroy('made room for another')
+      connection.drop()
       return
     }
   }

@@ -41,9 +41,8 @@ export function udpExchange(server: Server, query: PeerQuery, withEdns: boolean,
   })
   socket.on('message', (octets, sender) => {
     if (isOver) return
-    const { address, port } = socket.remoteAddress()
     // Between bind and connect the port was open to everybody.
-    const isFromServer = port === sender.port && withoutZone(address) === withoutZone(sender.address)
+    const isFromServer = isConnected && isSameEnd(socket.remoteAddress(), sender)
     if (isFromServer && isResponseTo(octets, id, query.question)) end({ kind: 'response', octets })
     else stats.strays++
   })
@@ -67,6 +66,11 @@ export function udpExchange(server: Server, query: PeerQuery, withEdns: boolean,
     }
   }
 }
+
+type End = Readonly<{ address: string; port: number }>
+
+const isSameEnd = (one: End, other: End): boolean =>
+  one.port === other.port && withoutZone(one.address) === withoutZone(other.address)
 
 const withoutZone = (address: string): string => {
   const at = address.indexOf('%')

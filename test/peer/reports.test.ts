@@ -84,10 +84,13 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
   const replies = Array.from({ length: 10 }, (_, at) => peer.ask(southQuestion(`n${at}`), 2_000))
   t.ok(await until(() => probes.health(dead.text) === 'down', 2_000))
   const detectedMs = performance.now() - diedMs
-  t.ok(detectedMs < options.fall * (options.everyMs + options.timeoutMs) + 50, `down after ${detectedMs.toFixed(0)} ms`)
+  t.ok(
+    detectedMs < options.fall * (options.everyMs + options.timeoutMs) + 250,
+    `down after ${detectedMs.toFixed(0)} ms`
+  )
   for (const reply of await Promise.all(replies)) {
     t.equal(replyToText(reply), southAnswers.n)
-    t.ok(reply.tookMs < 700, `retried within its own deadline: ${reply.tookMs.toFixed(0)} ms`)
+    t.ok(reply.tookMs < 1_000, `retried within its own deadline: ${reply.tookMs.toFixed(0)} ms`)
   }
   const asked = dead.queries.filter(({ type }) => type === 'A').length
   for (let at = 20; at < 40; at++) {
@@ -225,7 +228,7 @@ test('a slow server makes memory grow (coredns#2593): limits, at once and counte
   t.same([...outcomes.keys()].sort(), ['overload', 'timeout'])
   t.ok((outcomes.get('overload') ?? 0) > 1_000)
   t.equal(peer.stats.overloaded, outcomes.get('overload'))
-  t.ok(slowestOverloadMs < 5, 'at once')
+  t.ok(slowestOverloadMs < 20, 'at once')
   t.ok(longestPauseMs < 300, `others go on meanwhile: the longest pause was ${longestPauseMs.toFixed(0)} ms`)
   t.equal(exchanges.current, 0)
   t.equal(peer.status().inFlight, 0)

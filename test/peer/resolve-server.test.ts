@@ -141,6 +141,26 @@ test('ServerResolver looks up again by TTL, and keeps the last good addresses', 
     t.equal(resolver.stats.lookups, before + 1, `TTL ${ttlSeconds}: then`)
     await settle()
   } // prettier-ignore
+  let asked = 0
+  reply = () => {
+    asked++
+    return new Promise(() => {})
+  }
+  clock.advance(300_000)
+  resolver.addresses('a')
+  await settle()
+  clock.advance(4_999)
+  resolver.addresses('a')
+  t.equal(asked, 1, 'a look-up is under way')
+  clock.advance(1)
+  await settle()
+  t.equal(resolver.lastError('a'), 'timeout', 'one that hangs is given up')
+  clock.advance(1_000)
+  resolver.addresses('a')
+  await settle()
+  t.equal(asked, 2)
+  clock.advance(5_000)
+  await settle()
   gives(1, ...Array.from({ length: 100 }, (_, at) => `10.0.2.${at}`))
   clock.advance(300_000)
   resolver.addresses('a')

@@ -171,6 +171,7 @@ export class StubPeer {
     connection.on('close', () => this.#connections.delete(connection))
     connection.on('error', () => connection.destroy())
     if (this.fault === 'tcp-close') {
+      connection.resume()
       connection.end()
       return
     }
