@@ -14,7 +14,8 @@ import {
   server,
   text,
   textOrOff,
-  word
+  word,
+  notYet
 } from './option.ts'
 
 /** Regions are compared as they are written. */
@@ -30,10 +31,12 @@ export const sourceSection = section({
     list(path(), 1),
     'Files or folders of Kubernetes YAML or JSON (folders: `*.yaml`, `*.yml`, `*.json`, also in subfolders), read again when they change.'
   ),
-  kubernetes: optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.'),
-  mirror: optional(
-    list(server(), 1),
-    "The zones by transfer from these servers, the cluster's own peerdns: no access to the API server is needed."
+  kubernetes: notYet(optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.')),
+  mirror: notYet(
+    optional(
+      list(server(), 1),
+      "The zones by transfer from these servers, the cluster's own peerdns: no access to the API server is needed."
+    )
   )
 })
 
@@ -69,11 +72,13 @@ export const clusterSection = section({
     [],
     'Records written by hand, as zone-file lines: `db.backend.svc.cluster.local. 10 A 172.30.9.9`.'
   ),
-  leases: option(
-    textOrOff(leasePattern, 'the name of a Lease object with `{cluster}` for the cluster: `{cluster}-alive`'),
-    'off',
-    'Lease objects that source clusters renew; the endpoints of one that no longer does are left out.'
+  leases: notYet(
+    option(
+      textOrOff(leasePattern, 'the name of a Lease object with `{cluster}` for the cluster: `{cluster}-alive`'),
+      'off',
+      'Lease objects that source clusters renew; the endpoints of one that no longer does are left out.'
+    )
   ),
-  probes: option(word('off', 'on'), 'off', 'Whether endpoints and virtual addresses are probed for health.'),
+  probes: notYet(option(word('off', 'on'), 'off', 'Whether endpoints and virtual addresses are probed for health.')),
   source: required(sourceSection, 'Where the objects of this cluster come from: exactly one of the keys below it.')
 })

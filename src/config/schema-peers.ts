@@ -15,7 +15,8 @@ import {
   server,
   textOption,
   whole,
-  word
+  word,
+  notYet
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -59,11 +60,13 @@ export const peerSection = section({
     [4, 6],
     'Address families that its servers are asked over.'
   ),
-  mirror: option(flag(), false, 'Whether its exported zones are kept here by zone transfer.'),
-  maxAge: option(
-    durationOrOff({ min: '100ms', max: '1d' }),
-    'off',
-    'A peer whose data are older than this counts as unhealthy.'
+  mirror: notYet(option(flag(), false, 'Whether its exported zones are kept here by zone transfer.')),
+  maxAge: notYet(
+    option(
+      durationOrOff({ min: '100ms', max: '1d' }),
+      'off',
+      'A peer whose data are older than this counts as unhealthy.'
+    )
   ),
   maxInFlight: option(
     whole({ min: 1, max: 100_000 }),

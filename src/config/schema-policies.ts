@@ -16,7 +16,8 @@ import {
   secondsOrNone,
   section,
   whole,
-  word
+  word,
+  notYet
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -49,10 +50,13 @@ export const policySection = section({
     list(z.union([itemName(), targetSection]), 1),
     'Who is asked, in order: `local`, the name of a peer, or the long form below.'
   ),
-  select: option(
-    word('first', 'weighted', 'geo', 'merge'),
-    'first',
-    'How targets are chosen: in order, by weight, by region, or all of them together.'
+  select: notYet(
+    option(
+      word('first', 'weighted', 'geo', 'merge'),
+      'first',
+      'How targets are chosen: in order, by weight, by region, or all of them together.'
+    ),
+    'others than first'
   ),
   nextOn: option(
     list(word('unreachable', 'absent', 'empty')),
@@ -72,11 +76,17 @@ export const policySection = section({
     'Whether questions with RD=0, as peers send them, may use this policy too: beware of circles.'
   ),
   allowReserved: option(flag(), false, 'Whether `kubernetes.default` and the namespace `kube-system` may be peered.'),
-  enforce: option(flag(), true, 'With false everything is answered as before, and what would change is counted.'),
-  allDown: option(
-    word('next', 'open', 'closed'),
-    'next',
-    'When every endpoint of a target is unhealthy: ask the next target, give all of them, or none.'
+  enforce: notYet(
+    option(flag(), true, 'With false everything is answered as before, and what would change is counted.')
   ),
-  trickle: option(whole({ min: 0, max: 100 }), 0, 'Percent of names and clients sent to the second target first.')
+  allDown: notYet(
+    option(
+      word('next', 'open', 'closed'),
+      'next',
+      'When every endpoint of a target is unhealthy: ask the next target, give all of them, or none.'
+    )
+  ),
+  trickle: notYet(
+    option(whole({ min: 0, max: 100 }), 0, 'Percent of names and clients sent to the second target first.')
+  )
 })

@@ -16,7 +16,8 @@ import {
   section,
   size,
   whole,
-  word
+  word,
+  notYet
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -77,7 +78,7 @@ export const serverOptions = {
     'Who answers what is neither ours nor peered; an empty list refuses it.'
   ),
   cache: option(cacheSection, {}, 'The cache of what peers and resolvers answered.'),
-  threads: option(whole({ min: 1, max: 64 }), 1, 'Threads that answer queries.'),
+  threads: notYet(option(whole({ min: 1, max: 64 }), 1, 'Threads that answer queries.'), 'more than 1'),
   lameDuck: option(
     duration({ min: '0s', max: '10m' }),
     '0s',
@@ -85,5 +86,7 @@ export const serverOptions = {
   ),
   log: option(logSection, {}, 'The log on standard output.'),
   limits: option(limitsSection, {}, 'Bounds on what clients can make us hold.'),
-  regions: option(z.record(networkKey(), region()), {}, 'Which region clients are in: `{10.8.0.0/14: us-west}`.')
+  regions: notYet(
+    option(z.record(networkKey(), region()), {}, 'Which region clients are in: `{10.8.0.0/14: us-west}`.')
+  )
 }

@@ -1,5 +1,18 @@
 /** The options of the section `transfer`: zones that others take from us. */
-import { domainName, flag, itemName, list, networks, option, path, required, section, server, word } from './option.ts'
+import {
+  domainName,
+  flag,
+  itemName,
+  list,
+  networks,
+  option,
+  path,
+  required,
+  section,
+  server,
+  word,
+  notYet
+} from './option.ts'
 
 const keySection = section({
   name: required(domainName(), "The key's name, as the other side calls it."),
@@ -19,8 +32,8 @@ const exportSection = section({
 })
 
 export const transferSection = section({
-  allow: option(list(networks()), [], 'Who may take zones by AXFR and IXFR; nobody unless set.'),
-  keys: option(list(keySection), [], 'TSIG keys, one of which a transfer must be signed with if any are set.'),
-  notify: option(list(server()), [], 'Servers that are told of each change by NOTIFY.'),
-  export: option(exportSection, {}, 'What of our zones is given.')
+  allow: notYet(option(list(networks()), [], 'Who may take zones by AXFR and IXFR; nobody unless set.')),
+  keys: notYet(option(list(keySection), [], 'TSIG keys, one of which a transfer must be signed with if any are set.')),
+  notify: notYet(option(list(server()), [], 'Servers that are told of each change by NOTIFY.')),
+  export: notYet(option(exportSection, {}, 'What of our zones is given.'))
 })
