@@ -1,7 +1,7 @@
 // Faults that users of other servers met, as far as asking a peer goes: each tells its input and the right behaviour.
 import { test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
-import { inFlightPerPeer, pooledTcpConnections } from '../../src/base/limits.ts'
+import { inFlightPerPeer, pooledTcpConnections, pooledTcpIdleMs } from '../../src/base/limits.ts'
 import { ProbeSchedule } from '../../src/health/probe.ts'
 import { InFlightLimit } from '../../src/peer/in-flight-limit.ts'
 import { RRTYPE } from '../../src/wire/iana.ts'
@@ -45,7 +45,7 @@ test('no failover on SERVFAIL, REFUSED, NOTIMP, FORMERR (coredns#7457): the seco
     for (let at = 0; at < 20; at++) {
       const reply = await peer.ask(southQuestion(`n${at}`), 2_000)
       t.equal(replyToText(reply), southAnswers.n, fault)
-      t.ok(reply.tookMs < 200)
+      t.notOk(reply.attempts.some(({ outcome }) => outcome === 'timeout'))
     }
     const asked = bad.queries.filter(({ hasEdns }) => hasEdns).length
     t.ok(asked <= 2, `${fault}: the failing one is not asked first each time, but ${asked} times`)
@@ -95,8 +95,7 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
   const asked = dead.queries.filter(({ type }) => type === 'A').length
   for (let at = 20; at < 40; at++) {
     const reply = await peer.ask(southQuestion(`n${at}`), 2_000)
-    t.match(reply, { kind: 'answer', server: alive.text })
-    t.ok(reply.tookMs < 100)
+    t.match(reply, { kind: 'answer', server: alive.text, attempts: { length: 1 } })
   }
   t.equal(dead.queries.filter(({ type }) => type === 'A').length, asked, 'only the other is asked')
   dead.fault = 'none'
@@ -113,7 +112,7 @@ test('dead pooled TCP connections (kubernetes/dns#745): nobody is failed by one'
 
   stub.endConnections()
   t.ok(
-    await until(() => stub.connections === 0 && peer.status().servers[0]?.tcpConnections === 0, 500),
+    await until(() => stub.connections === 0 && peer.status().servers[0]?.tcpConnections === 0, 2_000),
     'closed while idle: it left the pool'
   )
   t.equal(await ask('n1'), southAnswers.n)
@@ -140,10 +139,10 @@ test('dead pooled TCP connections (kubernetes/dns#745): nobody is failed by one'
   t.equal(await ask('n5'), southAnswers.n)
   stub.fault = 'tcp-hang'
   t.equal(await ask('n6', 600), 'timeout')
-  t.ok(await until(() => peer.status().servers[0]?.tcpConnections === 0, 500), 'a connection that hangs is dropped')
+  t.ok(await until(() => peer.status().servers[0]?.tcpConnections === 0, 2_000), 'a connection that hangs is dropped')
   stub.fault = 'tcp-half'
   t.equal(await ask('n7', 600), 'timeout')
-  t.ok(await until(() => stub.connections === 0, 500), 'and one that stops half way')
+  t.ok(await until(() => stub.connections === 0, 2_000), 'and one that stops half way')
   stub.fault = 'none'
   t.equal(await ask('n8'), southAnswers.n)
 
@@ -152,6 +151,23 @@ test('dead pooled TCP connections (kubernetes/dns#745): nobody is failed by one'
   await sleep(500)
   stub.fault = 'none'
   t.equal(await hanging, southAnswers.n, 'one that hangs in use: a fresh one within the same query')
+})
+
+test('a TCP connection that nobody needs is closed', async (t) => {
+  const stub = await southStub(t)
+  const clock = {
+    ...systemClock,
+    after: (delayMs: number, callback: () => void) =>
+      systemClock.after(delayMs === pooledTcpIdleMs ? 100 : delayMs, callback)
+  }
+  const peer = southPeer(t, [stub], { transport: 'tcp' }, { clock })
+  for (let at = 0; at < 10; at++) {
+    t.equal(replyToText(await peer.ask(southQuestion(`n${at}`), 2_000)), southAnswers.n)
+    await sleep(20)
+  }
+  t.equal(stub.connectionsTotal, 1, 'it is kept while it is used')
+  t.ok(await until(() => stub.connections === 0, 2_000))
+  t.equal(peer.status().servers[0]?.tcpConnections, 0)
 })
 
 test('TCP connections to a server do not pile up, whatever happens on them', async (t) => {
@@ -180,17 +196,17 @@ test('TCP connections to a server do not pile up, whatever happens on them', asy
       t.same([...new Set(replies.map(replyToText))], [southAnswers.n], `${fault}: all are answered`)
     }
     t.ok((peer.status().servers[0]?.tcpConnections ?? 0) <= pooledTcpConnections, fault)
-    t.ok(await until(() => stub.connections <= pooledTcpConnections, 500), `${fault}: the rest is gone`)
+    t.ok(await until(() => stub.connections <= pooledTcpConnections, 2_000), `${fault}: the rest is gone`)
   }
   // The server sees some of them a moment after we have closed them.
   t.ok(most <= 5 * pooledTcpConnections, `at most ${most} were open at once`)
   stub.fault = 'none'
   const strays = peer.stats.strays
   stub.sendUnasked(Buffer.from('000c00010203040506070809000a', 'hex'))
-  t.ok(await until(() => peer.stats.strays > strays, 500), 'what nobody asked for is counted')
+  t.ok(await until(() => peer.stats.strays > strays, 2_000), 'what nobody asked for is counted')
   t.equal(replyToText(await ask(1)), southAnswers.n)
   await peer.close()
-  t.ok(await until(() => stub.connections === 0, 500), 'all are closed at the end')
+  t.ok(await until(() => stub.connections === 0, 2_000), 'all are closed at the end')
 })
 
 test('a slow server makes memory grow (coredns#2593): limits, at once and counted, and nobody else waits', async (t) => {
@@ -200,9 +216,9 @@ test('a slow server makes memory grow (coredns#2593): limits, at once and counte
   const peer = southPeer(t, [stub], { maxInFlight: inFlightPerPeer }, { exchanges })
   const outcomes = new Map<string, number>()
   let slowestOverloadMs = 0
+  /** CPU, not time: other processes may hold the machine. */
   let longestPauseMs = 0
   let pending = 0
-  let lastMs = performance.now()
   const ask = (label: string): void => {
     pending++
     void peer.ask(southQuestion(label), 2_000).then((reply) => {
@@ -215,10 +231,11 @@ test('a slow server makes memory grow (coredns#2593): limits, at once and counte
   }
   let rssAfterFirst = 0
   for (let tick = 0; tick < 300; tick++) {
+    const before = process.cpuUsage()
     for (let at = 0; at < 20; at++) ask(`x${tick}-${at}`)
     await sleep(10)
-    longestPauseMs = Math.max(longestPauseMs, performance.now() - lastMs)
-    lastMs = performance.now()
+    const { user, system } = process.cpuUsage(before)
+    longestPauseMs = Math.max(longestPauseMs, (user + system) / 1_000)
     t.ok(peer.status().inFlight <= inFlightPerPeer) // prettier-ignore
     if (tick === 200) rssAfterFirst = process.memoryUsage.rss()
   }
