@@ -11,6 +11,9 @@ import { typeToText } from '../wire/iana.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import { rdataToText } from '../wire/record-text.ts'
 
+/** Where something stands in the file: for messages only. */
+const placeKeys = new Set(['position', 'positions'])
+
 const looksSecret = /secret|token|password|private/i
 
 export const presentConfig = (config: Config): unknown => presentValue(config)
@@ -30,7 +33,7 @@ function presentObject(fields: Record<string, unknown>): unknown {
   const where = host ?? address
   if (typeof port === 'number' && typeof where === 'string') return hostPortToText(where, port)
   if (Array.isArray(words)) return fields['text']
-  const shown = Object.entries(fields).filter(([key]) => key !== 'position' && !looksSecret.test(key))
+  const shown = Object.entries(fields).filter(([key]) => !placeKeys.has(key) && !looksSecret.test(key))
   return Object.fromEntries(
     shown.map(([key, value]) => {
       if (key === 'type' && typeof value === 'number') return [key, typeToText(value)]

@@ -122,7 +122,7 @@ export function peerMetrics(inspect: Inspectable): Metric[] {
     ),
     counter(
       'peerdns_peer_exchanges_total',
-      'Exchanges with servers of the peer, by transport.',
+      'Exchanges with servers of the peer, by transport; probes are among them.',
       perPeer('transport', ({ udpExchanges, tcpExchanges }) => ({ udp: udpExchanges, tcp: tcpExchanges }))
     ),
     counter(

@@ -1,0 +1,87 @@
+/**
+ * `peerdns check --config F`: everything that is wrong with a configuration, and with the manifests that it names.
+ *
+ * An error is what keeps `serve` from starting. What is only left out (an object that cannot be served) is a warning.
+ */
+import type { Command } from 'commander'
+import type { ManifestProblem } from '../cluster/sources/manifests.ts'
+import type { LeftOutObject } from '../cluster/left-out.ts'
+import type { Config } from '../config/config.ts'
+import { answerIsNo, type CommandIo } from './command-io.ts'
+import { withExamples } from './shared-options.ts'
+import { printable } from './table.ts'
+
+type CheckOptions = Readonly<{ config: string; strict?: true }>
+
+export function addCheck(program: Command, io: CommandIo): void {
+  const check = program
+    .command('check')
+    .description('check a configuration and its manifests; exit code 1 where it could not be served')
+    .requiredOption('--config <file>', 'configuration file (YAML)')
+    .option('--strict', 'warnings count as errors')
+  withExamples(check, 'check --config config/cluster-b.yaml', 'check --config config/cluster-b.yaml --strict').action(
+    async (options: CheckOptions) => runCheck(io, options)
+  )
+}
+
+async function runCheck(io: CommandIo, { config: file, strict }: CheckOptions): Promise<void> {
+  const [{ loadForServing }, { problemToText }] = await Promise.all([
+    import('./load.ts'),
+    import('../config/problem.ts')
+  ])
+  const config = loadForServing(file)
+  if (!('cluster' in config)) {
+    for (const problem of config) io.err(`${problemToText(problem)}\n`)
+    throw answerIsNo(counted(config.length, 'error'))
+  }
+  const { warnings, summary } = await checkManifests(config)
+  for (const warning of warnings) io.err(`${printable(warning)}\n`)
+  if (strict === true && warnings.length > 0) throw answerIsNo(counted(warnings.length, 'warning'))
+  io.out(`ok: ${summary}${warnings.length === 0 ? '' : `; ${counted(warnings.length, 'warning')}`}\n`)
+}
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** Reads the cluster once, as `serve` would. */
+async function checkManifests(config: Config): Promise<{ warnings: string[]; summary: string }> {
+  const [{ ClusterView }, { silentLog }, { systemClock }] = await Promise.all([
+    import('../main/cluster-view.ts'),
+    import('../base/log.ts'),
+    import('../base/clock.ts')
+  ])
+  const view = new ClusterView(config, config.listen, systemClock, silentLog)
+  await view.start()
+  view.close()
+  const placed = view.manifestProblems
+  const warnings = [...placed.map(placedText), ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText)]
+  const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
+  const objects = counts.map(([kind, count]) => counted(count, kind))
+  const rrsets = view.zones.zones.all().reduce((sum, zone) => sum + zone.sizes.rrsets, 0)
+  const summary = [
+    `cluster ${config.cluster.name}`,
+    objects.join(', ') || 'no objects',
+    `${counted(rrsets, 'RRset')} in ${counted(view.zones.zones.all().length, 'zone')}`,
+    counted(config.policies.length, config.policies.length === 1 ? 'policy' : 'policie'),
+    counted(config.peers.length, 'peer')
+  ].join('; ')
+  return { warnings, summary }
+}
+
+function placedText({ file, line, column, reason, object }: ManifestProblem): string {
+  const where = line === 0 ? file : `${file}:${line}:${column}`
+  return `${where}: warning: ${object === null ? '' : `${objectText(object)}: `}${reason}`
+}
+
+const objectText = ({ kind, namespace, name }: Readonly<{ kind: string; namespace: string; name: string }>): string =>
+  `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`
+
+/** The source tells most of them with their place in a file; what only the zones know comes without. */
+const isNotAmong =
+  (placed: readonly ManifestProblem[]) =>
+  (object: LeftOutObject): boolean =>
+    !placed.some(
+      ({ object: it }) => it?.kind === object.kind && it.namespace === object.namespace && it.name === object.name
+    )
+
+const leftOutText = (object: LeftOutObject): string =>
+  `warning: ${objectText(object)}: ${object.path === '' ? '' : `${object.path}: `}${object.reason}`

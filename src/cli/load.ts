@@ -1,0 +1,23 @@
+/** Loads the configuration for `serve` and `check`, with what it needs to know of this machine. */
+import { homedir, networkInterfaces } from 'node:os'
+import type { Config } from '../config/config.ts'
+import { loadConfig, type LoadOptions } from '../config/load.ts'
+import { ConfigError, type ConfigProblem } from '../config/problem.ts'
+import { unsupported } from '../config/unsupported.ts'
+
+export const loadOptions = (): LoadOptions => ({
+  home: homedir(),
+  localAddresses: Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
+})
+
+/** The configuration, or everything that keeps this version from serving it. */
+export function loadForServing(file: string): Config | readonly ConfigProblem[] {
+  try {
+    const config = loadConfig(file, loadOptions())
+    const problems = unsupported(config)
+    return problems.length === 0 ? config : problems
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}

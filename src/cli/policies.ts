@@ -1,0 +1,97 @@
+/** `peerdns policies list` and `peerdns policies describe NAME`. */
+import type { Command } from 'commander'
+import type { PoliciesJson, PolicyJson, TargetJson } from '../admin/api-types.ts'
+import { AdminClient } from './admin-client.ts'
+import type { CommandIo } from './command-io.ts'
+import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
+import { elapsed, fields, healthText, percent, printable, table } from './table.ts'
+
+export function addPolicies(program: Command, io: CommandIo): void {
+  const policies = program.command('policies').description('which names are peered to whom')
+  const list = policies.command('list').description('every policy, with the order in which its targets are asked now')
+  withExamples(withAdmin(withOutput(list)), 'policies list', 'policies list -o json').action(
+    async (options: ListOptions) => {
+      const answer = await AdminClient.from(options.admin, io).get<PoliciesJson>('/policies')
+      print(io, options, answer, policiesText)
+    }
+  )
+  const describe = policies
+    .command('describe')
+    .description('one policy: its targets with their alternative name servers, order and health now, and all defaults')
+    .argument('<name>', 'name of the policy')
+  withExamples(withAdmin(withOutput(describe)), 'policies describe backend-from-a').action(
+    async (name: string, options: ListOptions) => {
+      const client = AdminClient.from(options.admin, io)
+      const answer = await client.get<PolicyJson>(`/policies/${encodeURIComponent(name)}`)
+      print(io, options, answer, (policy) => policyText(policy, io))
+    }
+  )
+}
+
+const policiesText = ({ policies }: PoliciesJson): string =>
+  policies.length === 0
+    ? 'no policies: nothing is peered\n'
+    : table(
+        ['NAME', 'DNSNAMES', 'ORDER NOW', 'SELECT', 'CLIENTS', 'ANSWERS'],
+        policies.map((policy) => [
+          policy.name,
+          policy.dnsNames.join(','),
+          orderText(policy),
+          policy.select,
+          clientsText(policy),
+          String(policy.answers)
+        ])
+      )
+
+const clientsText = ({ clients }: PolicyJson): string => (clients === null ? 'everyone' : clients.join(','))
+
+const orderText = ({ effectiveOrder, isAllDown }: PolicyJson): string =>
+  `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}`
+
+const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
+
+function policyText(policy: PolicyJson, io: CommandIo): string {
+  const { maxTtlSeconds } = policy
+  const settings = fields([
+    ['name', policy.name],
+    ['dnsName', policy.dnsNames.join(', ')],
+    ['clients', clientsText(policy)],
+    ['select', policy.select],
+    ['nextOn', policy.nextOn.join(', ') || 'never'],
+    ['maxTtl', maxTtlSeconds === null ? 'none' : `${maxTtlSeconds}s`],
+    ['maxNegativeTtl', `${policy.maxNegativeTtlSeconds}s`],
+    ['transit', yesOrNo(policy.transit)],
+    ['allowReserved', yesOrNo(policy.allowReserved)],
+    ['enforce', yesOrNo(policy.enforce)],
+    ['order now', orderText(policy)],
+    ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`]
+  ])
+  const targets = table(
+    ['ORDER', 'TARGET', 'NAME SERVER', 'HEALTH', 'RTT', 'ZONE', 'WEIGHT', 'REGION', 'ANSWERS', 'SHARE', 'WHY'],
+    policy.targets.flatMap((target) => targetRows(target, io))
+  )
+  return `${settings}\n${targets}`
+}
+
+/** One row for each alternative name server; what concerns the target as a whole stands in the first one. */
+function targetRows(target: TargetJson, io: CommandIo): (string | null)[][] {
+  const place = target.place === null ? 'left out' : String(target.place)
+  const whole = [
+    target.zone,
+    String(target.weight),
+    target.region || null,
+    String(target.answers),
+    percent(target.answerShare)
+  ]
+  if (target.servers.length === 0) {
+    return [[place, target.id, target.addresses.join(',') || null, healthText(target.health, io), null, ...whole, null]]
+  }
+  return target.servers.map(({ server, health, rttMs, reason }, at) => [
+    ...(at === 0 ? [place, target.id] : ['', '']),
+    server,
+    healthText(health, io),
+    elapsed(rttMs),
+    ...(at === 0 ? whole : whole.map(() => '')),
+    printable(reason) || null
+  ])
+}

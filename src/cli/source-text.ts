@@ -1,0 +1,12 @@
+/** Which source answered and how old the data is, in words. */
+import type { SourceJson } from '../admin/api-types.ts'
+import { elapsed } from './table.ts'
+
+export function sourceText({ from, zone, target, server, ageMs, staleForMs }: SourceJson): string {
+  if (from === 'zone') return `our zone ${zone}, changed ${elapsed(ageMs)} ago`
+  if (from === 'policy') return 'made here, by rule'
+  const whose = `${target}${server === null || server === '' ? '' : ` (${server})`}`
+  if (from !== 'cache') return `${whose}, asked just now`
+  const stale = staleForMs > 0 ? `, stale for ${elapsed(staleForMs)}` : ''
+  return `cache of ${whose}, age ${elapsed(ageMs)}${stale}`
+}

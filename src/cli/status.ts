@@ -1,0 +1,68 @@
+/** `peerdns status`: whether the server is ready, and what it serves, on one screen. */
+import type { Command } from 'commander'
+import type { StatusJson, ZonesJson } from '../admin/api-types.ts'
+import { problemToText } from '../config/problem.ts'
+import { AdminClient } from './admin-client.ts'
+import { answerIsNo, type CommandIo } from './command-io.ts'
+import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
+import { elapsed, fields, percent, printable, table } from './table.ts'
+
+export function addStatus(program: Command, io: CommandIo): void {
+  const status = program
+    .command('status')
+    .description('what a running server is, serves and has done; exit code 1 while it is not ready')
+  withExamples(withAdmin(withOutput(status)), 'status', 'status --admin http://127.0.0.1:9302').action(
+    async (options: ListOptions) => {
+      const client = AdminClient.from(options.admin, io)
+      const [answer, { zones }] = await Promise.all([
+        client.get<StatusJson>('/status'),
+        client.get<ZonesJson>('/zones')
+      ])
+      print(io, options, { ...answer, zones }, (it) => `${statusText(it)}\n${zonesText({ zones: it.zones })}`)
+      if (!answer.isReady) throw answerIsNo(`not ready: ${missing(answer)}`)
+    }
+  )
+}
+
+const missing = ({ conditions }: Pick<StatusJson, 'conditions'>): string =>
+  conditions
+    .filter(({ isMet }) => !isMet)
+    .map(({ name, detail }) => `${name} (${detail})`)
+    .join(', ')
+
+type Shown = Omit<StatusJson, 'zones'>
+
+function statusText(status: Shown): string {
+  const { source, cache, queries, config } = status
+  const lookUps = cache.hits + cache.misses
+  const objects = Object.entries(source.objects).map(([kind, count]) => `${count} ${kind}`)
+  const lastSign =
+    source.lastSignOfLifeAgeMs === null ? 'never heard of' : `heard of ${elapsed(source.lastSignOfLifeAgeMs)} ago`
+  return fields([
+    ['cluster', `${status.cluster}${status.region === '' ? '' : ` in ${status.region}`}`],
+    ['version', `${status.version}, up ${elapsed(status.uptimeMs)}`],
+    ['ready', status.isReady ? 'yes' : `no: ${missing(status)}`],
+    ['DNS', status.dnsAddresses.join(', ')],
+    ['source', `${source.kind}: ${objects.join(', ') || 'no objects'}; ${lastSign}; ${source.problemsTotal} problems`],
+    ['config', `${config.file}; ${config.reloadsTaken} reloads taken, ${config.reloadsRefused} refused`],
+    ...config.problems.map((problem) => ['', printable(problemToText(problem))] as const),
+    ['peers', status.peers.map(({ name, health }) => `${name} ${health}`).join(', ') || 'none'],
+    ['queries', `${queries.udp} UDP, ${queries.tcp} TCP, ${queries.misses} had to wait, ${queries.inFlight} do now`],
+    [
+      'cache',
+      `${cache.entries} answers, ${percent(lookUps === 0 ? null : cache.hits / lookUps) ?? '-'} of look-ups hit`
+    ]
+  ])
+}
+
+const zonesText = ({ zones }: ZonesJson): string =>
+  table(
+    ['ZONE', 'SERIAL', 'RRSETS', 'NAMES', 'LAST CHANGE'],
+    zones.map(({ zone, serial, rrsets, names, lastChangeAgeMs }) => [
+      zone,
+      String(serial),
+      String(rrsets),
+      String(names),
+      `${elapsed(lastChangeAgeMs)} ago`
+    ])
+  )
