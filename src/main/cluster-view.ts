@@ -4,7 +4,7 @@ import type { ListenAddress } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
 import type { SourceStatus } from '../admin/inspectable.ts'
 import { ClusterZones, type ClusterOptions } from '../cluster/cluster-zones.ts'
-import { ManifestsSource } from '../cluster/sources/manifests.ts'
+import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig, Config, RecordConfig } from '../config/config.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
@@ -43,6 +43,11 @@ export class ClusterView {
   /** Takes over another configuration of the same source; false: a new view is needed. */
   reconfigure(config: Config, listen: readonly ListenAddress[], log: Logger): boolean {
     return this.zones.reconfigure(clusterOptions(config, listen, log), this.#clock.epochMs())
+  }
+
+  /** What is wrong with the manifests, each with its place in a file. */
+  get manifestProblems(): readonly ManifestProblem[] {
+    return this.#source.problems
   }
 
   close(): void {
