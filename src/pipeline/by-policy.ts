@@ -180,7 +180,7 @@ function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: Target)
   const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
   if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
   const question = { target: route.target, name: theirs, type: query.qtype }
-  return remembered(parts, question, query, route.caps)?.answer ?? null
+  return remembered(parts, question, query, route.caps, false)?.answer ?? null
 }
 
 /** With every target down, what no target ever gave is denied without waiting: else each search list would stall. */

@@ -170,7 +170,7 @@ async function oneOutcome(
   deadlineMs: number
 ): Promise<Outcome> {
   const { clock, cache, instanceId } = parts
-  const held = remembered(parts, question, query, route.caps)
+  const held = remembered(parts, question, query, route.caps, false)
   if (held?.kind === 'fresh') {
     query.trace?.add(clock.nowMs(), {
       step: 'cache',

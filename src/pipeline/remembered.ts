@@ -32,9 +32,20 @@ export type Remembered =
   /** Past its TTL (or past the caps of whoever asks), but not past the stale window. */
   | Readonly<{ kind: 'stale'; answer: Answer }>
 
-/** The last answer of a target to this question, as far as it is still of use; null where nothing is held. */
-export function remembered(parts: Parts, question: TargetQuestion, query: Query, caps: TtlCaps): Remembered | null {
-  const hit = parts.cache.get(keyOf(question, query), parts.clock.nowMs())
+/**
+ * The last answer of a target to this question, as far as it is still of use; null where nothing is held.
+ * `isFirstLook` false: the cache was asked for this query before, and counts nothing now.
+ */
+export function remembered(
+  parts: Parts,
+  question: TargetQuestion,
+  query: Query,
+  caps: TtlCaps,
+  isFirstLook = true
+): Remembered | null {
+  const key = keyOf(question, query)
+  const nowMs = parts.clock.nowMs()
+  const hit = isFirstLook ? parts.cache.get(key, nowMs) : parts.cache.peek(key, nowMs)
   if (hit === null) return null
   const { entry, ageMs } = hit
   const isNegative = entry.kind === 'nodata' || entry.kind === 'nxdomain'
@@ -55,7 +66,7 @@ const failureQuestion = (question: TargetQuestion): TargetQuestion => ({ ...ques
 
 /** Why the target failed this question a moment ago; null where it did not. */
 export function rememberedFailure(parts: Parts, question: TargetQuestion, query: Query): string | null {
-  const hit = parts.cache.get(keyOf(failureQuestion(question), query), parts.clock.nowMs())
+  const hit = parts.cache.peek(keyOf(failureQuestion(question), query), parts.clock.nowMs())
   return hit === null || hit.staleForMs > 0 ? null : (hit.entry.failure ?? 'it failed a moment ago')
 }
 
