@@ -66,10 +66,22 @@ export class YamlSource {
       position: this.#position(error.pos[0]),
       message: plainWords[error.code] ?? error.message
     }))
+    let aliases = 0
     visit(document, {
       Pair: (_, pair) => {
-        if (isScalar(pair.key) || !isNode(pair.key)) return
+        if (isScalar(pair.key) || !isNode(pair.key)) return undefined
         mistakes.push({ position: this.#position(pair.key.range?.[0] ?? 0), message: 'a key is text here' })
+        return undefined
+      },
+      Alias: (_, alias) => {
+        const position = this.#position(alias.range?.[0] ?? 0)
+        if (++aliases > configAliases) {
+          mistakes.push({ position, message: `more than ${configAliases} aliases` })
+          return visit.BREAK
+        }
+        if (alias.resolve(document) === undefined)
+          mistakes.push({ position, message: `no \`&${alias.source}\` before it` })
+        return undefined
       }
     })
     return mistakes
