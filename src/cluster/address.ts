@@ -6,17 +6,22 @@
  */
 import { ipv4ToText, ipv6ToText, parseIpv4, parseIpv6 } from '../wire/address.ts'
 import type { Rdata } from '../wire/rr.ts'
+import { octetsToText } from './record-sets.ts'
 
 /** Longest text of an IPv6 address, its last part in dotted decimal. */
 const maxAddressCharacters = 45
+
+/** What nearly all addresses look like, and are in canonical spelling then. */
+const plainIPv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?=\d)|$)){4}$/
 
 const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
 
 /** The one spelling of an address out of a Kubernetes object, or null where it is no address. */
 export function canonicalAddress(text: string): string | null {
+  if (plainIPv4.test(text)) return text
   if (text.length > maxAddressCharacters) return null
   if (!text.includes(':')) {
-    const octets = parseIpv4(text) ?? parseIpv4(text.replaceAll(/(^|\.)0+(?=\d)/g, '$1'))
+    const octets = parseIpv4(text.replaceAll(/(^|\.)0+(?=\d)/g, '$1'))
     return octets === null ? null : ipv4ToText(octets)
   }
   const octets = parseIpv6(text)
@@ -26,11 +31,12 @@ export function canonicalAddress(text: string): string | null {
 
 export const isIPv6 = (address: string): boolean => address.includes(':')
 
-/** The RDATA of the A or AAAA record of an address that `canonicalAddress` gave: its four or sixteen octets. */
-export function addressRdata(address: string): Rdata {
-  const octets = isIPv6(address) ? parseIpv6(address) : parseIpv4(address)
+/** The four or sixteen octets of an address that `canonicalAddress` gave, one character each: RDATA of A or AAAA. */
+export function addressOctets(address: string): string {
+  if (plainIPv4.test(address)) return String.fromCharCode(...address.split('.').map(Number))
+  const octets = parseIpv6(address)
   if (octets === null) throw new TypeError(`not a canonical address: ${address}`)
-  return octets
+  return octetsToText(octets)
 }
 
 /**

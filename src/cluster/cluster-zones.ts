@@ -28,7 +28,7 @@ import { ObjectTables, serviceKey } from './object-tables.ts'
 import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
 import { buildPodRecords, synthesizePod } from './pod-records.ts'
 import type { PodMode } from './pod-records.ts'
-import { nameBelow } from './record-sets.ts'
+import { nameBelow, toRRsets } from './record-sets.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
 import { buildImportInZone, buildServiceRecords } from './service-records.ts'
@@ -298,7 +298,7 @@ export class ClusterZones {
     const sets = after === null ? [] : buildPodRecords(after, zone, ttlSeconds)
     const source = (before ?? after)!.name
     for (const { owner, type } of old) this.#podRecords.remove(source, 0, owner, type)
-    for (const set of sets) this.#podRecords.put(source, 0, set)
+    for (const set of toRRsets(sets)) this.#podRecords.put(source, 0, set)
     for (const { owner, type } of [...old, ...sets]) {
       batch.set(this.zone, owner, type, this.#podRecords.merged(owner, type))
     }

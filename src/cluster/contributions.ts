@@ -6,7 +6,7 @@
  */
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import { inOrder } from './record-sets.ts'
+import { inOrder, octetsToText, toRRsets } from './record-sets.ts'
 
 type Contribution = Readonly<{ source: string; rank: number; rrset: RRset }>
 
@@ -25,8 +25,8 @@ export class Contributions {
   put(source: string, rank: number, rrset: RRset): void {
     let byOwner = this.#byType.get(rrset.type)
     if (byOwner === undefined) this.#byType.set(rrset.type, (byOwner = new Map()))
-    const others = this.#others(rrset.owner, rrset.type, source, rank)
     const contribution: Contribution = { source, rank, rrset }
+    const others = byOwner.has(rrset.owner) ? this.#others(rrset.owner, rrset.type, source, rank) : []
     byOwner.set(rrset.owner, others.length === 0 ? contribution : [...others, contribution])
   }
 
@@ -47,12 +47,9 @@ export class Contributions {
     const rank = Math.min(...held.map((contribution) => contribution.rank))
     const sets = held.filter((contribution) => contribution.rank === rank).map((contribution) => contribution.rrset)
     if (sets.length === 1) return sets[0]!
-    return {
-      owner,
-      type,
-      ttlSeconds: Math.min(...sets.map((set) => set.ttlSeconds)),
-      rdata: inOrder(sets.flatMap((set) => set.rdata))
-    }
+    const ttlSeconds = Math.min(...sets.map((set) => set.ttlSeconds))
+    const rdata = inOrder(sets.flatMap((set) => set.rdata.map(octetsToText)))
+    return toRRsets([{ owner, type, ttlSeconds, rdata }])[0]!
   }
 
   #others(owner: DomainName, type: number, source: string, rank: number): readonly Contribution[] {

@@ -1,14 +1,13 @@
 /** Which endpoints of a Service are given out, and what that says of the Service's state. */
-import type { Rdata } from '../wire/rr.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
-import { addressRdata, addressToLabel } from './address.ts'
+import { addressOctets, addressToLabel } from './address.ts'
 import type { EndpointGroup, EndpointState } from './endpoint-objects.ts'
 import type { Port } from './service-objects.ts'
 
 export type PublishedEndpoint = Readonly<{
   address: string
-  /** The address as RDATA. */
-  octets: Rdata
+  /** The address as RDATA, one character an octet. */
+  octets: string
   /** Its hostname, or else its address with dashes. */
   hostLabel: string
   ports: readonly Port[]
@@ -38,7 +37,7 @@ function select(groups: readonly EndpointGroup[], isWanted: (state: EndpointStat
     for (const { address, hostname, state } of endpoints) {
       if (!isWanted(state)) continue
       const hostLabel = hostname === '' ? addressToLabel(address) : hostname
-      published.push({ address, octets: addressRdata(address), hostLabel, ports, sourceCluster })
+      published.push({ address, octets: addressOctets(address), hostLabel, ports, sourceCluster })
     }
   }
   return published

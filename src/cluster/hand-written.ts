@@ -3,7 +3,7 @@ import { RRTYPE, typeToText } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import { inOrder } from './record-sets.ts'
+import { inOrder, octetsToText, toRRsets } from './record-sets.ts'
 
 export type HandWrittenRecords = Readonly<{
   byOwner: ReadonlyMap<DomainName, readonly RRset[]>
@@ -24,12 +24,14 @@ export function collectHandWritten(records: readonly RRset[]): HandWrittenRecord
     const sets = byOwner.get(record.owner) ?? []
     const at = sets.findIndex((set) => set.type === record.type)
     const known = sets[at]
-    const merged: RRset = {
-      ...record,
-      ttlSeconds: Math.min(record.ttlSeconds, known?.ttlSeconds ?? record.ttlSeconds),
-      rdata: inOrder([...(known?.rdata ?? []), ...record.rdata])
-    }
-    byOwner.set(record.owner, known === undefined ? [...sets, merged] : sets.with(at, merged))
+    const [merged] = toRRsets([
+      {
+        ...record,
+        ttlSeconds: Math.min(record.ttlSeconds, known?.ttlSeconds ?? record.ttlSeconds),
+        rdata: inOrder([...(known?.rdata ?? []), ...record.rdata].map(octetsToText))
+      }
+    ])
+    byOwner.set(record.owner, known === undefined ? [...sets, merged!] : sets.with(at, merged!))
   }
   return { byOwner, refused }
 }

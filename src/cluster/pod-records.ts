@@ -6,20 +6,20 @@
  */
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
-import type { RRset } from '../wire/rr.ts'
 import type { ZoneLookup } from '../zone/zone-store.ts'
-import { addressFromLabel, addressRdata, addressToLabel } from './address.ts'
+import { addressFromLabel, addressOctets, addressToLabel } from './address.ts'
 import type { Pod } from './objects.ts'
 import { nameBelow, RecordSets } from './record-sets.ts'
+import type { DraftSet } from './record-sets.ts'
 
 export type PodMode = 'disabled' | 'insecure' | 'verified'
 
 /** The records of one Pod in mode `verified`. */
-export function buildPodRecords(pod: Pod, zone: DomainName, ttlSeconds: number): readonly RRset[] {
+export function buildPodRecords(pod: Pod, zone: DomainName, ttlSeconds: number): readonly DraftSet[] {
   const sets = new RecordSets(ttlSeconds)
   for (const address of pod.addresses) {
     const owner = nameBelow([addressToLabel(address), pod.namespace, 'pod'], zone)
-    if (owner !== null) sets.addAddress(owner, addressRdata(address))
+    if (owner !== null) sets.addAddress(owner, addressOctets(address))
   }
   return sets.finish()
 }

@@ -4,21 +4,21 @@ import { maxReverseZones } from '../base/limits.ts'
 import type { Network } from '../base/network.ts'
 import { joinLabels, parseName } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
+import { addressOctets, isIPv6 } from './address.ts'
 
 const in4 = parseName('in-addr.arpa')
 const in6 = parseName('ip6.arpa')
 
-/** The address's octets (IPv4) or nibbles (IPv6) as labels, in reading order. */
-function parts(octets: Uint8Array): string[] {
-  if (octets.length === 4) return Array.from(octets, String)
-  return Array.from(octets, (octet) => [octet >> 4, octet & 0xf])
-    .flat()
-    .map((nibble) => nibble.toString(16))
+/** The octets (IPv4) or nibbles (IPv6) of an address as labels, in reading order. */
+function parts(octets: readonly number[]): string[] {
+  if (octets.length === 4) return octets.map(String)
+  return octets.flatMap((octet) => [octet >> 4, octet & 0xf]).map((nibble) => nibble.toString(16))
 }
 
-/** The owner of an address's PTR record. RFC 1035 §3.5, RFC 3596 §2.5. */
-export function reverseName(octets: Uint8Array): DomainName {
-  return joinLabels(parts(octets).reverse(), octets.length === 4 ? in4 : in6)
+/** The owner of the PTR record of an address in canonical spelling. RFC 1035 §3.5, RFC 3596 §2.5. */
+export function reverseName(address: string): DomainName {
+  if (!isIPv6(address)) return joinLabels(address.split('.').reverse(), in4)
+  return joinLabels(parts([...Buffer.from(addressOctets(address), 'latin1')]).reverse(), in6)
 }
 
 /** A reverse zone as the octets or nibbles that all its addresses begin with, joined by dots. */
@@ -26,9 +26,7 @@ type ZoneKey = { isIPv6: boolean; prefix: readonly string[] }
 
 /** The zones that cover exactly one network: it is split where its length falls between two label borders. */
 function split({ family, words, prefixLength }: Network): ZoneKey[] {
-  const octets = Uint8Array.from(
-    words.flatMap((word) => [word >>> 24, (word >>> 16) & 0xff, (word >>> 8) & 0xff, word & 0xff])
-  )
+  const octets = words.flatMap((word) => [word >>> 24, (word >>> 16) & 0xff, (word >>> 8) & 0xff, word & 0xff])
   const labels = parts(octets)
   const isIPv6 = family === 6
   const labelBits = isIPv6 ? 4 : 8

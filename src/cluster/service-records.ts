@@ -6,14 +6,13 @@
  */
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
-import { nameRdata } from '../wire/rdata.ts'
-import type { RRset } from '../wire/rr.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
-import { addressRdata } from './address.ts'
+import { addressOctets } from './address.ts'
 import { publishEndpoints } from './endpoints.ts'
 import type { PublishedEndpoint } from './endpoints.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { nameBelow, RecordSets } from './record-sets.ts'
+import type { DraftSet } from './record-sets.ts'
 import type { Port, Service, ServiceImport } from './service-objects.ts'
 
 /** An address and the name that its PTR record gives. */
@@ -23,7 +22,7 @@ export type ServiceRecords = Readonly<{
   /** The Service's name in the zone. */
   owner: DomainName
   state: ServiceState
-  sets: readonly RRset[]
+  sets: readonly DraftSet[]
   /** Names that exist without records. */
   names: readonly DomainName[]
   pointers: readonly Pointer[]
@@ -39,19 +38,19 @@ export function addPort(sets: RecordSets, owner: DomainName, port: Port, target:
   if (portOwner !== null) sets.addSrv(portOwner, port.port, target)
 }
 
-/** Writes the address of each endpoint at its own name; the endpoints' PTR records point there. */
-function addEndpointNames(
+/** Writes an endpoint's address at its own name, where its PTR record points; null where that would be too long. */
+function addEndpointName(
   sets: RecordSets,
   owner: DomainName,
-  endpoints: readonly PublishedEndpoint[],
+  { address, octets, hostLabel }: PublishedEndpoint,
   pointers: Pointer[]
-): void {
-  for (const { address, octets, hostLabel } of endpoints) {
-    const host = nameBelow([hostLabel], owner)
-    if (host === null) continue
+): DomainName | null {
+  const host = nameBelow([hostLabel], owner)
+  if (host !== null) {
     sets.addAddress(host, octets)
     pointers.push({ address, target: host })
   }
+  return host
 }
 
 /**
@@ -74,20 +73,19 @@ export function buildServiceRecords(
   const names: DomainName[] = []
 
   if (service.externalName !== null) {
-    sets.add(owner, RRTYPE.CNAME, nameRdata(service.externalName))
+    sets.add(owner, RRTYPE.CNAME, service.externalName)
   } else if (service.serviceType === 'headless') {
-    addEndpointNames(sets, owner, endpoints, pointers)
-    for (const { octets, hostLabel, ports } of endpoints) {
-      sets.addAddress(owner, octets)
-      const host = nameBelow([hostLabel], owner)
-      if (host !== null) for (const port of ports) addPort(sets, owner, port, host)
+    for (const endpoint of endpoints) {
+      sets.addAddress(owner, endpoint.octets)
+      const host = addEndpointName(sets, owner, endpoint, pointers)
+      if (host !== null) for (const port of endpoint.ports) addPort(sets, owner, port, host)
     }
   } else if (service.clusterIPs.length === 0) {
     // An address was never allocated, which only files can hold: the name exists, and no record is made up.
     names.push(owner)
   } else {
     addVirtualAddresses(sets, owner, service.clusterIPs, service.ports, pointers)
-    addEndpointNames(sets, owner, endpoints, pointers)
+    for (const endpoint of endpoints) addEndpointName(sets, owner, endpoint, pointers)
   }
   return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
 }
@@ -101,7 +99,7 @@ export function addVirtualAddresses(
   pointers: Pointer[]
 ): void {
   for (const address of addresses) {
-    sets.addAddress(owner, addressRdata(address))
+    sets.addAddress(owner, addressOctets(address))
     pointers.push({ address, target: owner })
   }
   for (const port of ports) addPort(sets, owner, port, owner)

@@ -1,11 +1,11 @@
 /** The records of all Services (or imports) in one zone, by Service key, so that one of them can be exchanged alone. */
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import { isSameRRset } from '../zone/zone-change.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { EditBatch } from './edit-batch.ts'
 import type { PointerRecords } from './pointer-records.ts'
+import { replaceSets } from './record-sets.ts'
 import type { ServiceRecords } from './service-records.ts'
 
 type Held = Readonly<{
@@ -15,8 +15,6 @@ type Held = Readonly<{
   names: readonly DomainName[]
   pointers: readonly RRset[]
 }>
-
-const keyOf = ({ owner, type }: RRset): string => owner + type
 
 export class ServiceZone {
   readonly store: ZoneStore
@@ -46,11 +44,18 @@ export class ServiceZone {
     const owner = records?.owner ?? before!.owner
     const state = records?.state ?? null
     if (state !== (before?.state ?? null)) batch.service(zone, owner, state)
-    const sets = this.#replaceSets(before?.sets ?? [], records?.sets ?? [], batch)
-    const pointers = records === null ? [] : this.#pointers.build(records.pointers, records.ttlSeconds)
-    this.#pointers.replace(key, this.#pointerRank, before?.pointers ?? [], pointers)
-    if (records === null) this.#held.delete(key)
-    else this.#held.set(key, { owner, state: records.state, sets, names: records.names, pointers })
+    const { sets, changed, gone } = replaceSets(before?.sets ?? [], records?.sets ?? [])
+    for (const set of changed) batch.set(zone, set.owner, set.type, set)
+    for (const { owner, type } of gone) batch.set(zone, owner, type, null)
+    const rank = this.#pointerRank
+    const oldPointers = before?.pointers ?? []
+    if (records === null) {
+      this.#pointers.replace(key, rank, oldPointers, [], 0)
+      this.#held.delete(key)
+    } else {
+      const pointers = this.#pointers.replace(key, rank, oldPointers, records.pointers, records.ttlSeconds)
+      this.#held.set(key, { owner, state: records.state, sets, names: records.names, pointers })
+    }
   }
 
   /** Writes again all RRsets at owners that fit. */
@@ -58,19 +63,5 @@ export class ServiceZone {
     for (const { sets } of this.#held.values()) {
       for (const set of sets) if (isWanted(set.owner)) batch.set(this.store, set.owner, set.type, set)
     }
-  }
-
-  /** Equal RRsets stay the objects they are: the store has them too, and they are held once. */
-  #replaceSets(before: readonly RRset[], after: readonly RRset[], batch: EditBatch): readonly RRset[] {
-    const gone = new Map(before.map((set) => [keyOf(set), set]))
-    const kept = after.map((set) => {
-      const known = gone.get(keyOf(set))
-      gone.delete(keyOf(set))
-      if (known !== undefined && isSameRRset(known, set)) return known
-      batch.set(this.store, set.owner, set.type, set)
-      return set
-    })
-    for (const { owner, type } of gone.values()) batch.set(this.store, owner, type, null)
-    return kept
   }
 }

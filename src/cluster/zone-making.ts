@@ -7,8 +7,8 @@ import { nameRdata, txtRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { Synthesize, ZoneStoreOptions } from '../zone/zone-store.ts'
 import { ZoneStore } from '../zone/zone-store.ts'
-import { canonicalAddress, addressRdata } from './address.ts'
-import { RecordSets } from './record-sets.ts'
+import { addressOctets, canonicalAddress } from './address.ts'
+import { RecordSets, toRRsets } from './record-sets.ts'
 
 /** Times of the SOA in seconds, and the longest TTL it is given out with; CoreDNS has the same. */
 const refreshSeconds = 7_200
@@ -62,8 +62,8 @@ export function nameServerSets(apex: DomainName, addresses: readonly string[], t
   for (const text of addresses) {
     const address = canonicalAddress(text)
     if (address !== null && address !== '0.0.0.0' && address !== '::') {
-      sets.addAddress(nameServerOf(apex), addressRdata(address))
+      sets.addAddress(nameServerOf(apex), addressOctets(address))
     }
   }
-  return sets.finish()
+  return toRRsets(sets.finish())
 }

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { addressFromLabel, addressRdata, addressToLabel, canonicalAddress } from '../../src/cluster/address.ts'
+import { addressFromLabel, addressOctets, addressToLabel, canonicalAddress } from '../../src/cluster/address.ts'
 import { reduceObject } from '../../src/cluster/objects.ts'
 import type { KubernetesObject, ObjectKind } from '../../src/cluster/objects.ts'
+import { octetsOf } from '../../src/wire/octets.ts'
 import type { Raw } from './fixture.ts'
 
 const service = (spec: unknown, metadata: Raw = {}): Raw => ({
@@ -224,7 +225,7 @@ test('canonicalAddress has one spelling for each address, and labels keep it', a
     t.equal(canonicalAddress(text), want, text.slice(0, 40))
     if (want === null || label === undefined) continue
     t.equal(addressToLabel(want), label)
-    t.same(addressFromLabel(label), addressRdata(want))
+    t.same(addressFromLabel(label), octetsOf(addressOctets(want)))
   }
   for (const label of [
     'blah',
@@ -240,5 +241,5 @@ test('canonicalAddress has one spelling for each address, and labels keep it', a
   ]) {
     t.equal(addressFromLabel(label), null, label)
   }
-  t.throws(() => addressRdata('x'), TypeError)
+  t.throws(() => addressOctets('x'), TypeError)
 })
