@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
 import { startAdmin, type RunningAdmin } from './admin/http-server.ts'
 import type { Inspectable } from './admin/inspectable.ts'
 import { systemClock, type Cancel, type Clock } from './base/clock.ts'
@@ -16,9 +15,9 @@ import type { Config } from './config/config.ts'
 import { ConfigError, type ConfigProblem } from './config/problem.ts'
 import { ConfigWatcher } from './config/reload.ts'
 import { unsupported } from './config/unsupported.ts'
-import type { LoadOptions } from './config/load.ts'
 import { ClusterView } from './main/cluster-view.ts'
 import { inspectionOf } from './main/inspection.ts'
+import { loadOptions } from './main/load-options.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTable } from './main/policies.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
@@ -312,11 +311,3 @@ export class RunningServer {
 
 const newCache = ({ cache }: Config): AnswerCache =>
   new AnswerCache({ maxBytes: cache.maxOctets, serveStaleMs: cache.serveStaleSeconds * 1000 })
-
-/** What the reader of a configuration has to know of this machine. */
-export const loadOptions = (): LoadOptions => ({
-  home: process.env.HOME ?? '/',
-  localAddresses: Object.values(networkInterfaces()).flatMap(
-    (addresses) => addresses?.map(({ address }) => address) ?? []
-  )
-})

@@ -1,14 +1,9 @@
 /** Loads the configuration for `serve` and `check`, with what it needs to know of this machine. */
-import { homedir, networkInterfaces } from 'node:os'
 import type { Config } from '../config/config.ts'
-import { loadConfig, type LoadOptions } from '../config/load.ts'
+import { loadConfig } from '../config/load.ts'
 import { ConfigError, type ConfigProblem } from '../config/problem.ts'
 import { unsupported } from '../config/unsupported.ts'
-
-export const loadOptions = (): LoadOptions => ({
-  home: homedir(),
-  localAddresses: Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
-})
+import { loadOptions } from '../main/load-options.ts'
 
 /** The configuration, or everything that keeps this version from serving it. */
 export function loadForServing(file: string): Config | readonly ConfigProblem[] {

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { addCache } from './cache.ts'
 import { addCheck } from './check.ts'
 import { CommandFailure, exitCode, type CommandIo, type ExitCode } from './command-io.ts'
+import { addDemo } from './demo.ts'
 import { addPeers } from './peers.ts'
 import { addPolicies } from './policies.ts'
 import { addQuery } from './query.ts'
@@ -52,7 +53,18 @@ function buildProgram(io: CommandIo): Command {
         'Examples:\n  $ peerdns serve --config config/cluster-b.yaml\n  $ peerdns query api.backend.svc.cluster.local\n' +
         '  $ peerdns policies describe backend-from-a --admin http://127.0.0.1:9302\n'
     )
-  for (const add of [addServe, addCheck, addQuery, addTrace, addStatus, addRecords, addPolicies, addPeers, addCache]) {
+  for (const add of [
+    addServe,
+    addCheck,
+    addDemo,
+    addQuery,
+    addTrace,
+    addStatus,
+    addRecords,
+    addPolicies,
+    addPeers,
+    addCache
+  ]) {
     add(program, io)
   }
   return program

@@ -216,6 +216,9 @@ function conclude(
   })
   if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
   if (decision.kind === 'stale') {
+    // What a dead target said last may still be within its TTL: then nothing about it is stale.
+    const { origin } = decision.reply
+    if (origin.from === 'cache' && origin.staleForMs === 0) return withCaps(decision.reply, talk, [])
     const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
   }
