@@ -160,10 +160,8 @@ async function watch(
     const elapsedMs = systemClock.nowMs() - startedAtMs
     const essence = `${seen.rcode} ${seen.data.join(' ')} ${seen.reasons.join(' ')}`
     if (essence !== shown) {
-      const age = ageOf(clusters, name)
-      io.out(
-        `  ${(elapsedMs / 1000).toFixed(2).padStart(6)} s  B: ${seenText(seen)}${age === '' ? '' : paint(io, 'dim', `  [${age}]`)}\n`
-      )
+      const source = paint(io, 'dim', `  [${await sourceOf(clusters, name)}]`)
+      io.out(`  ${(elapsedMs / 1000).toFixed(2).padStart(6)} s  B: ${seenText(seen)}${source}\n`)
     }
     shown = essence
     if (isOver(seen)) return elapsedMs
