@@ -12,15 +12,18 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const bin = join(root, 'node_modules', '.bin')
 const [task, ...rest] = process.argv.slice(2)
 
-/** Runs a command to its end in the project's root; a failure ends this process with the same exit code. */
-function run(command, args) {
+/** Runs a command to its end in the project's root, and gives its exit code. */
+function attempt(command, args) {
   const path = bin + delimiter + process.env.PATH
   const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } })
-  if (done.error !== undefined) {
-    console.error(`${command}: ${done.error.message}`)
-    process.exit(1)
-  }
-  if (done.status !== 0) process.exit(done.status ?? 1)
+  if (done.error !== undefined) console.error(`${command}: ${done.error.message}`)
+  return done.status ?? 1
+}
+
+/** Runs a command that has to succeed: a failure ends this process with the same exit code. */
+function run(command, args) {
+  const status = attempt(command, args)
+  if (status !== 0) process.exit(status)
 }
 
 const node = (...args) => run(join(bin, 'node'), args)
@@ -30,14 +33,26 @@ const build = () => {
   node(join(bin, 'tsc'), '-p', 'tsconfig.build.json')
 }
 
+/** All three, even if the first one fails; the last line counts them as every suite's does. */
+const check = () => {
+  const checks = {
+    types: () => attempt(join(bin, 'node'), [join(bin, 'tsc'), '--noEmit']),
+    lint: () => attempt('oxlint', ['--type-aware', '--deny-warnings']),
+    format: () => attempt('prettier', ['--check', '--log-level', 'warn', '.'])
+  }
+  const failed = Object.keys(checks).filter((name) => {
+    const status = checks[name]()
+    console.log(`${status === 0 ? 'ok  ' : 'FAIL'} ${name}`)
+    return status !== 0
+  })
+  console.log(`${Object.keys(checks).length - failed.length} passed, ${failed.length} failed`)
+  process.exitCode = failed.length > 0 ? 1 : 0
+}
+
 const tasks = {
   build,
   dev: () => node('src/cli/main.ts', ...rest),
-  check: () => {
-    node(join(bin, 'tsc'), '--noEmit')
-    run('oxlint', ['--type-aware', '--deny-warnings'])
-    run('prettier', ['--check', '--log-level', 'warn', '.'])
-  },
+  check,
   format: () => run('prettier', ['--write', '--log-level', 'warn', '.']),
   test: () => {
     build()
@@ -48,7 +63,7 @@ const tasks = {
     node('dist/cli/main.js', 'demo', ...rest)
   },
   e2e: () => node('test/e2e/run.ts', ...rest),
-  soak: () => node('test/soak/run.ts', ...rest),
+  soak: () => node('test/soak/mutated-packets.ts', ...(rest.length > 0 ? rest : ['600'])),
   bench: () => node('bench/run.ts', ...rest)
 }
 

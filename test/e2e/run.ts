@@ -1,0 +1,79 @@
+/**
+ * Runs the slow suites one after the other, each as its own process, and adds up what they count:
+ * `node test/e2e/run.ts [name...]`, for instance `story` or `mutated`.
+ *
+ * A suite is a file of this folder, and a minute of mutated packets. Its last line is `N passed, N failed`; files named
+ * `*.test.ts` run under tap, whose reporter prints it. A suite that prints none counts as one failure, and so does one
+ * that ends badly without counting any.
+ */
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..', '..')
+/** A suite that hangs is ended after this. */
+const suiteTimeoutMs = 300_000
+
+type Suite = Readonly<{ name: string; args: readonly string[] }>
+type Counts = { passed: number; failed: number; skipped: number }
+
+const tap = [join(root, 'node_modules', '.bin', 'tap'), '--disable-coverage', '--reporter=./test/support/reporter.ts']
+
+const suites: Suite[] = readdirSync(import.meta.dirname)
+  .filter((file) => file.endsWith('.ts') && file !== 'run.ts')
+  .map((file) => ({ name: file, args: [...(file.endsWith('.test.ts') ? tap : []), join('test', 'e2e', file)] }))
+suites.push({ name: 'mutated-packets.ts', args: ['test/soak/mutated-packets.ts', '60'] })
+
+/** Runs a suite with its output shown, and gives the counts of its last line. */
+async function runSuite({ name, args }: Suite): Promise<Counts> {
+  // A group of its own: what the suite started ends with it.
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const endGroup = () => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL')
+    } catch {
+      // Nobody is left.
+    }
+  }
+  const timer = setTimeout(endGroup, suiteTimeoutMs)
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+    process.stdout.write(chunk)
+  })
+  const status = await new Promise<number | string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  clearTimeout(timer)
+  endGroup()
+  const line = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(output.trimEnd().split('\n').at(-1) ?? '')
+  const counts = { passed: Number(line?.[1] ?? 0), failed: Number(line?.[2] ?? 0), skipped: Number(line?.[3] ?? 0) }
+  if (counts.failed === 0 && (line === null || status !== 0 || counts.passed + counts.skipped === 0)) {
+    counts.failed = 1
+    console.log(`FAIL ${name} ended (${status}) ${line === null ? 'without its counts' : 'badly'}`)
+  }
+  return counts
+}
+
+const wanted = process.argv.slice(2)
+const total: Counts = { passed: 0, failed: 0, skipped: 0 }
+const summary: string[] = []
+for (const suite of suites) {
+  if (wanted.length > 0 && !wanted.some((word) => suite.name.includes(word))) continue
+  console.log(`\n== ${suite.name}`)
+  const startMs = performance.now()
+  const counts = await runSuite(suite)
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
+  summary.push(`${suite.name}: ${counts.passed} passed, ${counts.failed} failed (${seconds} s)`)
+  total.passed += counts.passed
+  total.failed += counts.failed
+  total.skipped += counts.skipped
+}
+if (summary.length === 0) {
+  total.failed = 1
+  summary.push(`no suite is called ${wanted.join(' or ')}`)
+}
+console.log(`\n${summary.join('\n')}`)
+console.log(`${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ''}`)
+process.exitCode = total.failed > 0 ? 1 : 0
