@@ -117,6 +117,8 @@ export type ParsedRecord = Readonly<{ owner: DomainName; type: number; ttlSecond
 export function parseRecordLine(line: string, options: { defaultTtlSeconds: number }): ParsedRecord {
   const tokens = new TokenReader(splitTokens(line), line.length)
   const ownerToken = tokens.next('the owner name')
+  if (ownerToken.text === '@')
+    throw new WireError('BAD_TEXT', ownerToken.at, 'there is no origin: write the whole name')
   const owner = inToken(ownerToken.at, () => parseName(ownerToken.text))
   let ttlSeconds: number | null = null
   let hasClass = false
