@@ -18,6 +18,8 @@ const dyingEndpoint = '10.0.1.21'
 
 /** How often B is asked while the story waits for something. */
 const pollEveryMs = 100
+/** How often an answer that stays the same is shown again, for its age. */
+const showEveryMs = 1_000
 /** Nothing that the story waits for takes longer, or it is said so. */
 const patienceMs = 20_000
 
@@ -155,11 +157,13 @@ async function watch(
 ): Promise<number | null> {
   const startedAtMs = systemClock.nowMs()
   let shown = ''
+  let shownAtMs = 0
   for (;;) {
     const seen = await ask(clusters, 'b', name)
     const elapsedMs = systemClock.nowMs() - startedAtMs
     const essence = `${seen.rcode} ${seen.data.join(' ')} ${seen.reasons.join(' ')}`
-    if (essence !== shown) {
+    if (essence !== shown || elapsedMs - shownAtMs >= showEveryMs) {
+      shownAtMs = elapsedMs
       const source = paint(io, 'dim', `  [${await sourceOf(clusters, name)}]`)
       io.out(`  ${(elapsedMs / 1000).toFixed(2).padStart(6)} s  B: ${seenText(seen)}${source}\n`)
     }
