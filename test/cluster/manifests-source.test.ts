@@ -117,6 +117,19 @@ test('ManifestsSource reads every form in which Kubernetes objects are written',
   }
 })
 
+test('ManifestsSource reads what API servers gave', async (t) => {
+  // All but three Nodes each.
+  for (const [file, objects] of [
+    ['cluster-a.yaml', 81],
+    ['cluster-b.yaml', 61]
+  ] as const) {
+    const heard = listen(t, { paths: [join(import.meta.dirname, '..', 'data', file)] })
+    await heard.source.start()
+    t.strictSame(heard.source.problems, [], file)
+    t.equal(heard.events.length, objects, `${file}: objects`)
+  }
+})
+
 test('ManifestsSource says file, line and column of what it leaves out', async (t) => {
   const rows: { name: string; text: string | Buffer; want: string[]; events?: string[]; file?: string }[] = [
     { name: 'bad indentation', text: `${namespace('a')}---\nkind: Service\n  bad: 1\n`, want: ['a.yaml:5:7'], events: ['put Namespace//a'] },

@@ -21,7 +21,8 @@ export type Listing = Readonly<{
   problems: readonly FileProblem[]
   unreadable: readonly string[]
 }>
-export type FileContent = Readonly<{ text: string; hash: string }>
+/** `isSettled`: nobody wrote the file while it was read. */
+export type FileContent = Readonly<{ text: string; hash: string; isSettled: boolean }>
 
 const readChunkOctets = 1 << 20
 /** Entries of folders looked at between two pauses. */
@@ -130,10 +131,10 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * The file's text and the hash of its octets. Rejects with the reason in words where it cannot be read, is too large,
- * or is not UTF-8; resolves to null while somebody is writing it.
+ * The file's text and the hash of its octets. Rejects where it cannot be read, is too large, or is not UTF-8;
+ * `reasonOf` has the words.
  */
-export async function readManifestFile(file: FoundFile): Promise<FileContent | null> {
+export async function readManifestFile(file: FoundFile): Promise<FileContent> {
   const tooLarge = `larger than ${manifestFileOctets} octets`
   if (file.sizeOctets > manifestFileOctets) throw new Error(tooLarge)
   const handle = await open(file.path, 'r')
@@ -153,8 +154,8 @@ export async function readManifestFile(file: FoundFile): Promise<FileContent | n
       hash.update(buffer.subarray(0, bytesRead))
     }
     const after = await handle.stat()
-    if (after.size !== sizeOctets || after.mtimeMs !== before.mtimeMs) return null
-    return { text: decode(chunks), hash: hash.digest('base64') }
+    const isSettled = after.size === sizeOctets && after.mtimeMs === before.mtimeMs
+    return { text: decode(chunks), hash: hash.digest('base64'), isSettled }
   } finally {
     await handle.close()
   }

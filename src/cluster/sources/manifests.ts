@@ -144,10 +144,10 @@ export class ManifestsSource {
     if (file.sizeOctets === 0 && state.parsed.objects.size > 0 && ageMs < emptyGraceMs) return this.#waitFor(file.path)
     try {
       const content = await readManifestFile(file)
-      if (content === null && (this.#unsettled.get(file.path) ?? 0) < unsettledReads) return this.#waitFor(file.path)
+      if (!content.isSettled && (this.#unsettled.get(file.path) ?? 0) < unsettledReads) return this.#waitFor(file.path)
       this.#unsettled.delete(file.path)
-      state.print = isYoung || content === null ? '' : file.print
-      if (content === null || content.hash === state.hash) return null
+      state.print = isYoung || !content.isSettled ? '' : file.print
+      if (content.hash === state.hash) return null
       this.stats.filesParsed++
       const parsed = await parseManifest(file.path, content.text, this.#pause)
       state.hash = content.hash
