@@ -178,9 +178,11 @@ test('ClusterZones knows the namespaces that exist', async (t) => {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'vacant' } }
   const zones = zonesFor([namespace])
   const names = ['vacant.svc.cluster.local', 'vacant.pod.cluster.local', 'vacant.svc.clusterset.local']
+  const pod = '192-0-2-1.vacant.pod.cluster.local'
   for (const name of names) t.same(ask(zones, name, 'A'), ['NODATA'], name)
+  t.same(ask(zones, pod, 'A'), ['192.0.2.1'])
   zones.apply([{ type: 'delete', kind: 'Namespace', namespace: '', name: 'vacant' }], 0)
-  for (const name of names) t.same(ask(zones, name, 'A'), ['NXDOMAIN'], name)
+  for (const name of [...names, pod]) t.same(ask(zones, name, 'A'), ['NXDOMAIN'], name)
   const orphan = zonesFor([service('web', { clusterIP: '10.0.0.1' })])
   t.same(ask(orphan, 'web.shop.svc.cluster.local', 'A'), ['10.0.0.1'], 'a Service without Namespace object is answered')
   t.same(ask(orphan, '192-0-2-1.shop.pod.cluster.local', 'A'), ['192.0.2.1'])
