@@ -1,0 +1,198 @@
+/**
+ * CPU per query, latency under a fixed load, and the maximum, of several servers that take turns.
+ *
+ * All servers of one fleet run all the time, bound to one core, and dnsperf is bound to another. In every round each workload and
+ * load goes to one server after the other, so that what else the machine does hits all of them.
+ */
+import { isAsExpected, Asker } from '../ask.ts'
+import type { Child } from '../children.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { queryFileOf } from '../dataset.ts'
+import { runDnsperf, type DnsperfRun, type Latency } from '../dnsperf.ts'
+import { cpuSecondsBetween, readCoreBusySeconds, readCpu, readRssOctets } from '../process-usage.ts'
+import type { ServerId, ServerPlan } from '../rivals/server-plan.ts'
+import type { Workload, WorkloadId } from '../workloads.ts'
+import { endOfLog, type Workspace } from '../workspace.ts'
+
+/** Queries offered each second. */
+export const offeredRates = [10_000, 30_000] as const
+export type OfferedRate = (typeof offeredRates)[number]
+
+/** Queries under way at a fixed rate: enough for a pause of some milliseconds, few enough for everybody's receive buffer. */
+const outstandingAtRate = 200
+/** Queries under way when the maximum is looked for; halved while more than `maxLostShare` of them are lost. */
+const outstandingAtMaximum = 100
+const leastOutstanding = 25
+const maxLostShare = 0.001
+
+export type RunAtRate = Readonly<{
+  cpuMicroseconds: number
+  answeredPerSecond: number
+  lostShare: number
+  responseOctets: number
+  latency: Latency | null
+  /** What others used of the server's core meanwhile, 0 to 1. */
+  foreignShare: number | null
+}>
+
+export type RunAtMaximum = Readonly<{
+  answeredPerSecond: number
+  cpuMicroseconds: number
+  lostShare: number
+  outstanding: number
+  foreignShare: number | null
+}>
+
+/** What one server did in one workload; null in a round where a run failed. */
+export type ServerRuns = {
+  id: ServerId
+  title: string
+  setUp: string
+  atRate: Record<OfferedRate, (RunAtRate | null)[]>
+  atMaximum: (RunAtMaximum | null)[]
+  rssOctets: number
+}
+
+export type ThroughputResult = Readonly<{ id: WorkloadId; title: string; servers: readonly ServerRuns[] }>
+
+export type RunningServer = Readonly<{ plan: ServerPlan; child: Child }>
+
+export type Repeat = Readonly<{ seconds: number; rounds: number }>
+
+export async function measureThroughput(
+  workspace: Workspace,
+  fleet: readonly RunningServer[],
+  workloads: readonly Workload[],
+  repeat: Repeat
+): Promise<ThroughputResult[]> {
+  const measured: { workload: Workload; load: LoadOn; runs: ServerRuns[] }[] = []
+  for (const workload of workloads) {
+    const load = new LoadOn(workspace, workload)
+    const runs: ServerRuns[] = []
+    for (const server of fleet) {
+      const problem = await load.problemOf(server)
+      if (problem === null) runs.push(emptyRuns(server.plan))
+      else workspace.say(`${server.plan.title} is left out of ${workload.id}: ${problem}`)
+    }
+    measured.push({ workload, load, runs })
+  }
+  const serverOf = (id: ServerId): RunningServer => fleet.find(({ plan }) => plan.id === id)!
+  for (const { load, runs } of measured) {
+    // Compilers of hot code and caches are part of every server's life, but not of a run of some seconds.
+    for (const { id } of runs) await load.maximum(serverOf(id), Math.min(2, repeat.seconds))
+  }
+  for (let round = 1; round <= repeat.rounds; round++) {
+    for (const { workload, load, runs } of measured) {
+      workspace.say(`round ${round} of ${repeat.rounds}: ${workload.id}`)
+      for (const rate of offeredRates) {
+        for (const run of runs) run.atRate[rate].push(await load.atRate(serverOf(run.id), rate, repeat.seconds))
+      }
+      for (const run of runs) {
+        run.atMaximum.push(await load.maximum(serverOf(run.id), repeat.seconds))
+        run.rssOctets = readRssOctets(serverOf(run.id).child.pid)
+      }
+    }
+  }
+  return measured.map(({ workload: { id, title }, runs }) => ({ id, title, servers: runs }))
+}
+
+const emptyRuns = ({ id, title, setUp }: ServerPlan): ServerRuns => ({
+  id,
+  title,
+  setUp,
+  atRate: { 10_000: [], 30_000: [] },
+  atMaximum: [],
+  rssOctets: 0
+})
+
+/** One workload as load on any server. */
+class LoadOn {
+  readonly #workspace: Workspace
+  readonly #workload: Workload
+  readonly #queryFile: string
+
+  constructor(workspace: Workspace, workload: Workload) {
+    this.#workspace = workspace
+    this.#workload = workload
+    this.#queryFile = join(workspace.folder, `${workload.id}.queries`)
+    writeFileSync(this.#queryFile, queryFileOf(workload.questions))
+  }
+
+  /** Asks every question once: fills caches, and shows a server that answers wrongly. The echo answers nothing. */
+  async problemOf({ plan, child }: RunningServer): Promise<string | null> {
+    if (plan.id === 'echo') return null
+    if (child.hasEnded()) return 'it ended'
+    const asker = await Asker.to(plan.port)
+    try {
+      for (const question of this.#workload.questions) {
+        const answer = (await asker.ask(question, 2_000)) ?? (await asker.ask(question, 2_000))
+        if (answer === null) return `no answer for ${question.name}`
+        if (isAsExpected(answer.message, this.#workload.expected)) continue
+        return `RCODE ${answer.message.rcode} with ${answer.message.answer.length} answers for ${question.name}`
+      }
+      return null
+    } finally {
+      asker.close()
+    }
+  }
+
+  async atRate(server: RunningServer, rate: OfferedRate, seconds: number): Promise<RunAtRate | null> {
+    const run = await this.#run(server, seconds, rate, outstandingAtRate)
+    if (run === null) return null
+    const { responseOctets, latency, ...shares } = run
+    return { responseOctets, latency, ...sharesOf(shares) }
+  }
+
+  async maximum(server: RunningServer, seconds: number): Promise<RunAtMaximum | null> {
+    for (let outstanding = outstandingAtMaximum; outstanding >= leastOutstanding; outstanding /= 2) {
+      const run = await this.#run(server, seconds, null, outstanding)
+      if (run === null) return null
+      const shares = sharesOf(run)
+      if (shares.lostShare < maxLostShare) return { outstanding: Math.round(outstanding), ...shares }
+    }
+    return null
+  }
+
+  /** Null where the run failed; why is said at once. */
+  async #run({ plan, child }: RunningServer, seconds: number, rate: number | null, outstanding: number) {
+    const { cores, folder, say } = this.#workspace
+    if (child.hasEnded()) {
+      say(`${plan.title} has ended${endOfLog(child.logFile)}`)
+      return null
+    }
+    const busyBefore = cores.server === null ? null : readCoreBusySeconds(cores.server)
+    const cpuBefore = readCpu(child.pid)
+    let run: DnsperfRun
+    try {
+      run = await runDnsperf({
+        port: plan.port,
+        queryFile: this.#queryFile,
+        seconds,
+        queriesPerSecond: rate,
+        outstanding,
+        core: cores.client,
+        folder
+      })
+    } catch (error) {
+      say(`${plan.title}, ${this.#workload.id}: ${(error as Error).message}`)
+      return null
+    }
+    if (child.hasEnded()) return null
+    const cpuSeconds = cpuSecondsBetween(cpuBefore, readCpu(child.pid))
+    const busySeconds = busyBefore === null ? null : readCoreBusySeconds(cores.server!) - busyBefore
+    const foreignShare = busySeconds === null ? null : Math.max(0, (busySeconds - cpuSeconds) / run.seconds)
+    return { ...run, cpuSeconds, foreignShare }
+  }
+}
+
+function sharesOf(
+  run: Pick<DnsperfRun, 'completed' | 'sent' | 'lost' | 'seconds'> & { cpuSeconds: number; foreignShare: number | null }
+) {
+  return {
+    cpuMicroseconds: (run.cpuSeconds * 1e6) / run.completed,
+    answeredPerSecond: run.completed / run.seconds,
+    lostShare: run.sent === 0 ? 1 : run.lost / run.sent,
+    foreignShare: run.foreignShare
+  }
+}

@@ -1,0 +1,63 @@
+/** The command line of `npm run bench`. */
+import { parseArgs } from 'node:util'
+import { clusterWorkloads, peeredWorkload } from './workloads.ts'
+
+export const throughputCases: readonly string[] = [...clusterWorkloads, peeredWorkload].map(({ id }) => id)
+export const allCases: readonly string[] = [...throughputCases, 'latency', 'start']
+
+export type BenchOptions = Readonly<{
+  cases: ReadonlySet<string>
+  /** Of one run of dnsperf. */
+  seconds: number
+  /** How often every run is repeated. */
+  rounds: number
+  isQuick: boolean
+  /** Where latest.md and latest.json go; null: nowhere. */
+  resultsFolder: string | null
+}>
+
+export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--out FOLDER | --no-files]
+
+Compares peerdns with other servers in the same run and writes bench/results/latest.md and latest.json.
+
+  --only      of: ${allCases.join(', ')} (default: all)
+  --quick     one second and two rounds: whether everything runs, not for figures; writes no files unless --out is given
+  --seconds   length of one run of dnsperf, 1 to 60 (default 3)
+  --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
+  --out       folder for the results (default bench/results)
+  --no-files  the table on the terminal only`
+
+/** @returns the options, or what is wrong with them */
+export function parseOptions(args: readonly string[]): BenchOptions | string {
+  let values
+  try {
+    ;({ values } = parseArgs({
+      args: [...args],
+      options: {
+        only: { type: 'string', multiple: true },
+        quick: { type: 'boolean', default: false },
+        seconds: { type: 'string' },
+        rounds: { type: 'string' },
+        out: { type: 'string' },
+        'no-files': { type: 'boolean', default: false }
+      }
+    }))
+  } catch (error) {
+    return (error as Error).message
+  }
+  const cases = values.only?.flatMap((list) => list.split(',')) ?? allCases
+  const unknown = cases.find((id) => !allCases.includes(id))
+  if (unknown !== undefined) return `no case \`${unknown}\`: it is one of ${allCases.join(', ')}`
+  const seconds = wholeNumber(values.seconds ?? (values.quick ? '1' : '3'), 60)
+  const rounds = wholeNumber(values.rounds ?? (values.quick ? '2' : '5'), 25)
+  if (seconds === null) return '--seconds takes a whole number from 1 to 60'
+  if (rounds === null) return '--rounds takes a whole number from 1 to 25'
+  const out = values.out ?? (values.quick ? null : 'bench/results')
+  const resultsFolder = values['no-files'] ? null : out
+  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, resultsFolder }
+}
+
+function wholeNumber(text: string, max: number): number | null {
+  const number = Number(text)
+  return Number.isInteger(number) && number >= 1 && number <= max ? number : null
+}

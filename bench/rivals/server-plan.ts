@@ -1,0 +1,25 @@
+/** How a server is run for one benchmark: each of the files beside this one makes such plans for one server. */
+import type { BenchService } from '../dataset.ts'
+
+export type ServerId = 'peerdns' | 'coredns' | 'unbound' | 'dns2' | 'echo'
+
+export type ServerPlan = Readonly<{
+  id: ServerId
+  /** As it stands in the tables. */
+  title: string
+  /** How it was set up, in a few words. */
+  setUp: string
+  command: string
+  args: readonly string[]
+  /** On 127.0.0.1. */
+  port: number
+}>
+
+/** Where a server may write its files, and which ports are its own. */
+export type Place = Readonly<{ folder: string; port: number; adminPort: number }>
+
+/** Answering for these Services from memory. */
+export type ZoneRole = Readonly<{ services: readonly BenchService[]; ttlSeconds: number }>
+
+/** Asking a server of the other cluster for some suffixes, and keeping what it says. */
+export type ForwardRole = Readonly<{ suffixes: readonly string[]; peerPort: number }>
