@@ -179,7 +179,7 @@ function powerOf(node: ts.Node, path: string): string | null {
   return null
 }
 
-/** What needs a reason in a comment on its line or the line above. */
+/** What needs a reason in a comment: on its line, or within three lines above it with no blank line between. */
 function needsReason(node: ts.Node): string | null {
   if (node.kind === ts.SyntaxKind.AnyKeyword) return 'any'
   if (ts.isAsExpression(node) && ts.isAsExpression(node.expression) && node.expression.type.getText() === 'unknown') {
@@ -188,7 +188,10 @@ function needsReason(node: ts.Node): string | null {
   return ts.isIdentifier(node) && node.text === 'setImmediate' ? 'setImmediate' : null
 }
 
-const hasComment = (line: string | undefined) => line !== undefined && /\/\/|\/\*|^\s*\*/.test(line)
+function hasReason(lines: readonly string[], line: number): boolean {
+  const above = lines.slice(Math.max(0, line - 4), line)
+  return above.slice(above.lastIndexOf('') + 1).some((text) => /\/\/|\/\*|^\s*\*/.test(text))
+}
 
 /** Every rule broken inside one file, as `path:line what`. */
 function fileProblems(source: Source): string[] {
@@ -206,12 +209,7 @@ function fileProblems(source: Source): string[] {
     if (power !== null) problems.push(`${path}:${lineOf(file, node)} ${power}`)
     const bare = needsReason(node)
     const line = lineOf(file, node)
-    if (
-      bare !== null &&
-      !ts.isImportSpecifier(node.parent) &&
-      !hasComment(lines[line - 1]) &&
-      !hasComment(lines[line - 2])
-    ) {
+    if (bare !== null && !ts.isImportSpecifier(node.parent) && !hasReason(lines, line)) {
       problems.push(`${path}:${line} ${bare} without a reason beside it`)
     }
   })
@@ -284,6 +282,7 @@ test('the rules see what they forbid', async (t) => {
     { name: 'any', source: file('zone/a.ts', '\nlet a: any'), want: /a.ts:3 any without a reason/ },
     { name: 'double cast', source: file('zone/a.ts', '\nconst a = b as unknown as C'), want: /as unknown as without/ },
     { name: 'cast with a reason', source: file('zone/a.ts', '\nconst a = b as unknown as C // the types lag behind'), want: null },
+    { name: 'a reason too far up', source: file('zone/a.ts', '// why\n\nlet a: any'), want: /any without a reason/ },
     { name: 'silenced', source: file('zone/a.ts', '// @ts-expect-error because\nconst a: string = 1'), want: /silences/ },
     { name: 'no word at the top', source: { path: 'zone/a.ts', text: 'export const a = 1\n' }, want: /does not begin/ }
   ] // prettier-ignore

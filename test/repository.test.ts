@@ -107,7 +107,8 @@ test('package: what it names exists', async (t) => {
 test('documents: commands, links and versions in them are real', async (t) => {
   const builtIn = new Set(['ci', 'install', 'test', 'run', 'ls', 'pack'])
   for (const { path, text } of documents.filter((it) => !it.path.startsWith('test/cases/'))) {
-    const commands = [...text.matchAll(/\bnpm (?:run ([a-z][a-z0-9:]*)|([a-z]+))/g)]
+    // Commands stand in backquotes or at the start of a line of code; "npm" in a sentence is none.
+    const commands = [...text.matchAll(/(?:`|^ *(?:\$ )?)npm (?:run ([a-z][a-z0-9:]*)|([a-z]+))/gm)]
     const unknown = commands.filter(([, script, word]) =>
       script === undefined ? !builtIn.has(word ?? '') : !Object.hasOwn(manifest.scripts, script)
     )
