@@ -90,6 +90,8 @@ export const hostTtlMaxSeconds = 300
 export const hostLookupTimeoutMs = 5_000
 /** Time between probes of a server that is down grows up to this. */
 export const probeBackoffMaxMs = 10_000
+/** Longest time between probes of a server that was down and answers again, so that it is back in use soon. */
+export const probeRisingEveryMs = 1_000
 /** Changes of one server's health that are remembered. */
 export const healthHistoryEntries = 20
 
@@ -143,6 +145,8 @@ export const configFileOctets = 1024 * 1024
 export const configAliases = 100
 /** Mistakes of YAML that are told at once: behind the first ones they are mostly its consequences. */
 export const configYamlMistakes = 20
+/** Mistakes in options that are told at once. */
+export const configMistakes = 200
 
 // The admin HTTP side; each of its two listeners has these to itself.
 export const httpConnections = 256

@@ -5,7 +5,7 @@
  * means is decided here and in health-state.ts.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { probeBackoffMaxMs } from '../base/limits.ts'
+import { probeBackoffMaxMs, probeRisingEveryMs } from '../base/limits.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import {
@@ -180,7 +180,7 @@ export class ProbeSchedule {
     probed.cancelTimer = this.#clock.after(delayMs, () => void this.#probe(server, probed))
   }
 
-  /** One probe, and the timer for the next one: `every` after this one's start, later and later while it is down. */
+  /** One probe, and the timer for the next one, counted from this one's start. */
   async #probe(server: string, probed: Probed): Promise<void> {
     const { everyMs, timeoutMs, name, type } = this.#options
     const startedAtMs = this.#clock.nowMs()
@@ -191,8 +191,7 @@ export class ProbeSchedule {
     if (!this.#isRunning || this.#probed.get(server) !== probed) return
     if (!isSuccess) this.stats.failures++
     this.#take(server, probed, { from: 'probe', isSuccess, reason, startedAtMs })
-    const isDead = probed.state.health === 'down' && !isSuccess
-    probed.delayMs = isDead ? Math.max(everyMs, Math.min(probed.delayMs * 2, probeBackoffMaxMs)) : everyMs
+    probed.delayMs = nextDelayMs(probed, isSuccess, everyMs)
     const spreadMs = probed.delayMs * (1 - jitterShare + 2 * jitterShare * this.#random())
     this.#schedule(server, probed, Math.max(0, startedAtMs + spreadMs - this.#clock.nowMs()))
   }
@@ -205,6 +204,16 @@ export class ProbeSchedule {
     const transition = probed.state.history.at(-1)!
     for (const listener of this.#listeners) listener({ ...transition, server })
   }
+}
+
+/**
+ * Time to the next probe: `every`, and later and later while a server is down. Only probes bring it back, so however
+ * long `every` is, a server that is down is not left alone for longer than the backoff, and one that rises not at all.
+ */
+function nextDelayMs({ state, delayMs }: Probed, isSuccess: boolean, everyMs: number): number {
+  if (state.health !== 'down') return everyMs
+  if (isSuccess) return Math.min(everyMs, probeRisingEveryMs)
+  return Math.min(Math.max(everyMs, delayMs * 2), probeBackoffMaxMs)
 }
 
 /**

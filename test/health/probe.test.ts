@@ -27,12 +27,12 @@ const settle = async (): Promise<void> => {
 }
 
 /** A schedule whose servers answer what `replies` says; `timeout` takes its time. */
-function scheduleOf(replies: Record<string, ProbeReply>, random = () => 0.5) {
+function scheduleOf(replies: Record<string, ProbeReply>, random = () => 0.5, everyMs = options.everyMs) {
   const clock = new ManualClock()
   const probes: { server: string; atMs: number }[] = []
   const changes: HealthChange[] = []
   let servers = Object.keys(replies)
-  const schedule = new ProbeSchedule(options, {
+  const schedule = new ProbeSchedule({ ...options, everyMs }, {
     clock,
     random,
     servers: () => servers,
@@ -161,4 +161,20 @@ test('ProbeSchedule follows the servers of the peer, and tells each in status', 
   unsubscribe()
   schedule.observe('b', 'timeout', 1)
   t.same(heard, [])
+})
+
+test('ProbeSchedule: rare probes do not keep a healthy server out of use', async (t) => {
+  const { schedule, pass, replies } = scheduleOf({ a: good }, () => 0, 3_600_000)
+  schedule.start()
+  await pass(100)
+  t.equal(schedule.health('a'), 'up')
+  replies['a'] = timeout
+  for (let at = 0; at < options.fall; at++) schedule.observe('a', 'timeout', 1)
+  t.equal(schedule.health('a'), 'down', 'by traffic')
+  await pass(60_000)
+  t.equal(schedule.health('a'), 'down')
+  replies['a'] = good
+  await pass(30_000)
+  t.equal(schedule.health('a'), 'up', 'within 30 s of its return')
+  schedule.stop()
 })
