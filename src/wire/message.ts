@@ -92,6 +92,9 @@ class MessageReader {
   edns: Edns | null = null
   upperRcode = 0
   #hasTsig = false
+  /** The name that the last owner pointed to: the owners of an RRset are mostly one pointer, and so share one string. */
+  #target = -1
+  #targetName: DomainName = rootName
   readonly #octets: Uint8Array
 
   constructor(octets: Uint8Array) {
@@ -120,7 +123,15 @@ class MessageReader {
 
   #readOwner(): { name: DomainName; end: number } {
     if (this.at >= this.#octets.length) throw new WireError('BAD_COUNT', this.at, 'fewer records than the header says')
-    return readName(this.#octets, this.at)
+    const first = this.#octets[this.at]!
+    const second = this.#octets[this.at + 1]
+    if (first < 0xc0 || second === undefined) return readName(this.#octets, this.at)
+    const target = ((first & 0x3f) << 8) | second
+    if (target !== this.#target) {
+      this.#targetName = readName(this.#octets, this.at).name
+      this.#target = target
+    }
+    return { name: this.#targetName, end: this.at + 2 }
   }
 
   /** Null for an OPT, which is no record. */

@@ -27,7 +27,8 @@ export class RecordWriter {
   /** Octets of the question's name, 0 where there is no question in front. */
   #questionNameOctets = 0
   #hasLearntQuestion = false
-  /** The pointer that stands for the owner written last; 0 where it has none. */
+  /** The owner written last, and the pointer that stands for it; 0 where it has none. */
+  #lastOwner: DomainName | null = null
   #ownerPointer = 0
   readonly #names = new NameCompression()
   readonly #owner = new Uint8Array(maxNameOctets)
@@ -39,6 +40,7 @@ export class RecordWriter {
     this.limit = limit
     this.#questionNameOctets = 0
     this.#hasLearntQuestion = true
+    this.#lastOwner = null
     this.#names.begin(out)
   }
 
@@ -67,6 +69,7 @@ export class RecordWriter {
   takeBack(start: number): false {
     this.at = start
     this.#names.forgetFrom(start)
+    this.#lastOwner = null
     return false
   }
 
@@ -76,23 +79,14 @@ export class RecordWriter {
     return this.#writeOwner(owner) && this.#writeRest(start, type, rrclass, ttlSeconds, rdata)
   }
 
-  /** Writes one more record of the owner that the last record had; false where it does not fit. */
-  writeNext(owner: DomainName, type: number, rrclass: number, ttlSeconds: number, rdata: Rdata): boolean {
-    if (this.#ownerPointer === 0) return this.writeRecord(owner, type, rrclass, ttlSeconds, rdata)
-    const start = this.at
-    if (this.roomOctets < 2) return false
-    writeU16(this.out, start, this.#ownerPointer)
-    this.at += 2
-    return this.#writeRest(start, type, rrclass, ttlSeconds, rdata)
-  }
-
   #writeOwner(owner: DomainName): boolean {
+    // The records of an RRset come one behind the other and share the string, so this is mostly one comparison.
+    if (owner === this.#lastOwner && this.#ownerPointer !== 0) return this.#writeOwnerPointer()
+    this.#lastOwner = null
     if (this.#isQuestionName(owner)) {
-      if (this.roomOctets < 2) return false
-      writeU16(this.out, this.at, firstNamePointer)
       this.#ownerPointer = firstNamePointer
-      this.at += 2
-      return true
+      this.#lastOwner = owner
+      return this.#writeOwnerPointer()
     }
     this.#learnQuestion()
     for (let i = 0; i < owner.length; i++) this.#owner[i] = owner.charCodeAt(i)
@@ -100,7 +94,15 @@ export class RecordWriter {
     const end = this.#names.write(this.#owner, 0, start, this.limit, false)
     if (end < 0) return false
     this.#ownerPointer = this.#pointerTo(start)
+    this.#lastOwner = owner
     this.at = end
+    return true
+  }
+
+  #writeOwnerPointer(): boolean {
+    if (this.roomOctets < 2) return false
+    writeU16(this.out, this.at, this.#ownerPointer)
+    this.at += 2
     return true
   }
 

@@ -148,11 +148,7 @@ function writeRecords(rrset: RRset, ttlSeconds: number, random: (() => number) |
   try {
     while (written < total) {
       const index = random === null ? written : drawIndex(drawn++, total, random)
-      const fits =
-        written === 0
-          ? writer.writeRecord(owner, type, CLASS.IN, ttlSeconds, rdata[index]!)
-          : writer.writeNext(owner, type, CLASS.IN, ttlSeconds, rdata[index]!)
-      if (!fits) break
+      if (!writer.writeRecord(owner, type, CLASS.IN, ttlSeconds, rdata[index]!)) break
       written++
     }
   } finally {

@@ -41,6 +41,23 @@ test('encodeResponse leaves out first what is missed least', async (t) => {
   t.equal(chain.answer.length, 1 + Math.floor((512 - 12 - asked.length - 11 - 15 + 1) / 16))
 })
 
+test('an RRset that did not fit leaves nothing that a later one points to', async (t) => {
+  const owner = `${'y'.repeat(60)}.example`
+  const filler = { ...rrset(name, 'TXT', 5, 'x'), rdata: [txtRdata(['x'.repeat(255), 'x'.repeat(110)])] }
+  const long = { ...rrset(owner, 'TXT', 5, 'x'), rdata: [txtRdata(['x'.repeat(40)])] }
+  const additional = [long, rrset(owner, 'A', 5, '10.0.0.1'), rrset('svc', 'A', 5, '10.0.0.2'), long]
+  for (let limit = 512; limit < 640; limit++) {
+    const message = decode(response({ answer: [filler], additional }), limit)
+    const owners = message.additional.map((record) => record.owner)
+    t.same(
+      owners,
+      owners.filter((each) => each === parseName(owner) || each === parseName('svc')),
+      `limit ${limit}`
+    )
+    t.ok(message.additional.every(({ owner: each, type }) => type !== RRTYPE.TXT || each === parseName(owner)))
+  }
+})
+
 test('encodeResponse keeps OPT to the last, and its options as long as they fit', async (t) => {
   const options = [encodeEde(22, 'x'.repeat(600))]
   const edns = { ...noEdns, options }
