@@ -32,18 +32,21 @@ function scheduleOf(replies: Record<string, ProbeReply>, random = () => 0.5, eve
   const probes: { server: string; atMs: number }[] = []
   const changes: HealthChange[] = []
   let servers = Object.keys(replies)
-  const schedule = new ProbeSchedule({ ...options, everyMs }, {
-    clock,
-    random,
-    servers: () => servers,
-    ask: (server, question, timeoutMs) => {
-      if (question.name !== options.name || question.type !== options.type) throw new Error('another question')
-      probes.push({ server, atMs: clock.nowMs() })
-      const reply = replies[server]!
-      if (reply !== timeout) return Promise.resolve(reply)
-      return new Promise((resolve) => clock.after(timeoutMs, () => resolve(reply)))
+  const schedule = new ProbeSchedule(
+    { ...options, everyMs },
+    {
+      clock,
+      random,
+      servers: () => servers,
+      ask: (server, question, timeoutMs) => {
+        if (question.name !== options.name || question.type !== options.type) throw new Error('another question')
+        probes.push({ server, atMs: clock.nowMs() })
+        const reply = replies[server]!
+        if (reply !== timeout) return Promise.resolve(reply)
+        return new Promise((resolve) => clock.after(timeoutMs, () => resolve(reply)))
+      }
     }
-  })
+  )
   schedule.subscribe((change) => changes.push(change))
   const pass = async (ms: number): Promise<void> => {
     for (let step = 0; step < ms / 10; step++) {
