@@ -64,7 +64,8 @@ export class NameTree {
     const answer: FoundAnswer = { kind: 'answer', rrset }
     const at = node.answers.findIndex((other) => other.rrset.type === rrset.type)
     if (at < 0) this.#rrsets += 1
-    node.answers = at < 0 ? [...node.answers, answer] : node.answers.with(at, answer)
+    // concat makes an array of just the right size, a spread one with room for 17.
+    node.answers = at < 0 ? node.answers.concat(answer) : node.answers.with(at, answer)
     if (rrset.type === RRTYPE.CNAME) node.alias = { kind: 'alias', rrset }
   }
 
