@@ -1,0 +1,218 @@
+/** The command as its own process: files, signals, pipes, and what an operator sees of a wrong configuration. */
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import type { StatusJson } from '../../src/admin/api-types.ts'
+import { run as runHere } from '../../src/cli/run.ts'
+import { startServerProcess } from '../support/server-process.ts'
+
+const entry = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+type Result = Readonly<{ code: number | null; out: string; err: string }>
+
+/** Runs the command to its end; `afterBytes` closes its output that early. */
+function run(
+  args: readonly string[],
+  { env = {}, afterBytes = Infinity }: { env?: NodeJS.ProcessEnv; afterBytes?: number } = {}
+): Promise<Result> {
+  const child = spawn(process.execPath, [entry, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    out += chunk
+    if (out.length >= afterBytes) child.stdout.destroy()
+  })
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk))
+  return new Promise((done) => void child.on('close', (code) => done({ code, out, err })))
+}
+
+/** The same without a process of its own, where nothing but words and the exit code is looked at. */
+async function runInProcess(args: readonly string[]): Promise<Result> {
+  let [out, err] = ['', '']
+  const write = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) }
+  const code = await runHere(args, { ...write, env: {}, colors: false })
+  return { code, out, err }
+}
+
+const service = (name: string, clusterIP = '10.1.1.1'): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}, namespace: default}\nspec: {clusterIP: ${clusterIP}, ports: [{port: 80}]}\n`
+
+const config = (folder: string, rest = ''): string => `cluster:
+  name: north
+  source: {manifests: ["${folder}"]}
+listen: ["127.0.0.1:0"]
+admin: "127.0.0.1:0"
+forward: []
+${rest}`
+
+/** A folder with a configuration file and manifests; gives the path of the file. */
+function configFile(t: Test, manifests: Record<string, string>, rest = ''): string {
+  const folder = t.testdir({ objects: manifests, 'config.yaml': '' })
+  const file = join(folder, 'config.yaml')
+  writeFileSync(file, config(join(folder, 'objects'), rest))
+  return file
+}
+
+test('check', async (t) => {
+  const rows: { name: string; manifests: Record<string, string>; rest?: string; args?: string[]; code: number; out?: RegExp; err?: RegExp }[] = [
+    { name: 'all is well', manifests: { 'a.yaml': service('one') }, code: 0, out: /^ok: cluster north; 1 Service; \d+ RRsets in 2 zones; 0 policies; 0 peers\n$/ },
+    {
+      name: 'an unknown key',
+      manifests: {},
+      rest: 'policys: []',
+      code: 1,
+      err: /config\.yaml:7:1: [^\n]*`policys`[^\n]*did you mean `policies`\?[^\n]*\npeerdns: 1 error\n$/
+    },
+    {
+      name: 'several mistakes',
+      manifests: {},
+      rest: 'cache: {maxTtl: 5}\npeers: {x: {servers: []}}\n',
+      code: 1,
+      err: /config\.yaml:7:\d+: cache\.maxTtl: [^\n]*no unit[^]*config\.yaml:8:\d+: peers\.x\.servers[^]*peerdns: 2 errors\n$/
+    },
+    { name: 'what this version cannot do', manifests: {}, rest: 'threads: 2', code: 1, err: /config\.yaml:7:1: threads: this version does not do it yet/ },
+    {
+      name: 'an object that is left out',
+      manifests: { 'a.yaml': service('one'), 'b.yaml': service('two', 'nowhere') },
+      code: 0,
+      out: /^ok: [^\n]*; 1 warning\n$/,
+      err: /objects\/b\.yaml:\d+:\d+: warning: Service default\/two: left out: spec\.clusterIP[^\n]*\n$/
+    },
+    {
+      name: 'the same, strictly',
+      manifests: { 'b.yaml': service('two', 'nowhere') },
+      args: ['--strict'],
+      code: 1,
+      err: /warning: Service default\/two: [^\n]*\npeerdns: 1 warning\n$/
+    },
+    {
+      name: 'two files with the same object',
+      manifests: { 'a.yaml': service('one'), 'b.yaml': service('one', '10.1.1.2') },
+      code: 0,
+      out: /^ok: [^\n]*1 Service[^\n]*; 1 warning\n$/,
+      err: /objects\/[ab]\.yaml:\d+:\d+: warning: Service default\/one: [^\n]*\n$/
+    },
+    { name: 'a manifest that is no YAML', manifests: { 'a.yaml': 'a: [' }, code: 0, out: /1 warning/, err: /objects\/a\.yaml:\d+:\d+: warning: / }
+  ] // prettier-ignore
+  for (const { name, manifests, rest = '', args = [], code, out, err } of rows) {
+    const result = await runInProcess(['check', '--config', configFile(t, manifests, rest), ...args])
+    t.equal(result.code, code, `${name}: exit code`)
+    t.match(result.out, out ?? /^$/, `${name}: output`)
+    t.match(result.err, err ?? /^$/, `${name}: error`)
+  }
+  const own = await run(['check', '--config', configFile(t, { 'a.yaml': service('one') })])
+  t.match(own, { code: 0, out: /^ok: cluster north; /, err: '' }, 'as a process of its own')
+  const missing = await runInProcess(['check', '--config', '/nowhere/config.yaml'])
+  t.match(missing, { code: 1, out: '', err: '/nowhere/config.yaml:1:1: there is no such file\npeerdns: 1 error\n' })
+})
+
+test('serve starts nothing where it cannot', async (t) => {
+  const wrong = await run(['serve', '--config', configFile(t, {}, 'policys: []')])
+  t.match(wrong, {
+    code: 1,
+    out: '',
+    err: /config\.yaml:7:1: [^]*\npeerdns: [^\n]* is wrong, so nothing was started\n$/
+  })
+  const running = await startServerProcess(config(configFile(t, {}).replace('config.yaml', 'objects')))
+  t.teardown(() => running.stop())
+  const file = configFile(t, {})
+  writeFileSync(file, config('.').replace('"127.0.0.1:0"]', `"127.0.0.1:${running.port}"]`))
+  const taken = await runInProcess(['serve', '--config', file])
+  t.equal(taken.code, 1)
+  t.match(taken.err, new RegExp(`^peerdns: cannot listen on 127\\.0\\.0\\.1:${running.port} \\((udp|tcp)\\): [^\n]*EADDRINUSE[^\n]*\n$`)) // prettier-ignore
+})
+
+test('serve follows its configuration and ends as it is told', async (t) => {
+  const folder = t.testdir({ 'a.yaml': service('one') })
+  t.test('SIGTERM and SIGINT: 0', async (t) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const server = await startServerProcess(config(folder))
+      const response = await fetch(`${server.adminUrl}/api/v1/status`)
+      await response.text()
+      // The client above keeps its connection; that must not hold the server up.
+      const startedAt = performance.now()
+      const ended = new Promise((done) => void server.process.once('exit', (code) => done(code)))
+      server.process.kill(signal)
+      t.equal(await ended, 0, signal)
+      t.ok(performance.now() - startedAt < 3_000, `${signal}: soon`)
+      t.match(server.output(), /"msg":"stopped"/)
+      await server.stop()
+    }
+  })
+  t.test('a changed file is taken over, a wrong one refused, and SIGHUP reads it again', async (t) => {
+    const file = configFile(t, { 'a.yaml': service('one') })
+    const content = config(join(file, '../objects'))
+    writeFileSync(file, content)
+    const child = spawn(process.execPath, [entry, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout })
+    let adminUrl = ''
+    for await (const line of lines) {
+      const { msg, admin } = JSON.parse(line) as { msg: string; admin?: { port: number } }
+      if (msg !== 'listening') continue
+      adminUrl = `http://127.0.0.1:${admin!.port}`
+      break
+    }
+    child.stdout.resume()
+    const until = async (is: (status: StatusJson) => boolean): Promise<StatusJson> => {
+      for (let tries = 0; tries < 200; tries++) {
+        const status = (await (await fetch(`${adminUrl}/api/v1/status`)).json()) as StatusJson
+        if (is(status)) return status
+        await sleep(25)
+      }
+      throw new Error('the server did not get there')
+    }
+    await until(({ isReady }) => isReady)
+    writeFileSync(file, `${content}policys: []\n`)
+    const refused = await until(({ config }) => config.problems.length > 0)
+    t.match(refused, {
+      isReady: true,
+      config: { reloadsRefused: 1, problems: [{ line: 7, column: 1, nearest: 'policies' }] }
+    })
+    const shown = await run(['status', '--admin', adminUrl])
+    t.match(shown, { code: 0, out: /1 refused\n +[^\n]*config\.yaml:7:1: [^\n]*did you mean `policies`/ })
+    writeFileSync(file, `${content}policies: [{name: p, dnsName: default.svc.cluster.local, targets: [local]}]\n`)
+    child.kill('SIGHUP')
+    t.match(await until(({ policies }) => policies === 1), { config: { reloadsTaken: 1, problems: [] } })
+    const ended = new Promise((done) => void child.once('exit', (code) => done(code)))
+    child.kill('SIGTERM')
+    t.equal(await ended, 0)
+  })
+  t.test('a second signal ends a drain at once', async (t) => {
+    const server = await startServerProcess(config(folder, 'lameDuck: 1m'))
+    const ended = new Promise((done) => void server.process.once('exit', (code) => done(code)))
+    server.process.kill('SIGTERM')
+    while (!server.output().includes('not ready any more')) await sleep(20)
+    const ready = await fetch(`${server.adminUrl}/readyz`)
+    t.equal(ready.status, 503, 'not ready while draining')
+    t.match(await ready.text(), /^not ready: serving\n$/)
+    t.equal((await fetch(`${server.adminUrl}/healthz`)).status, 200, 'and alive')
+    server.process.kill('SIGTERM')
+    t.equal(await ended, 143)
+    await server.stop()
+  })
+})
+
+test('output goes to pipes that may close, without colors', async (t) => {
+  const folder = t.testdir({
+    'a.yaml': Array.from({ length: 2_000 }, (_, index) => service(`s${index}`)).join('---\n')
+  })
+  const server = await startServerProcess(config(folder))
+  t.teardown(() => server.stop())
+  const env = { PEERDNS_ADMIN: server.adminUrl }
+  const whole = await run(['records', 'list'], { env })
+  t.equal(whole.code, 0)
+  t.ok(whole.out.split('\n').length > 2_000, 'more than one pipe buffer, and all of it')
+  t.equal(whole.err, '')
+  const cut = await run(['records', 'list'], { env, afterBytes: 1 })
+  t.same({ code: cut.code, err: cut.err }, { code: 0, err: '' }, 'whoever has seen enough may close')
+  const status = await run(['status'], { env: { ...env, FORCE_COLOR: '1' } })
+  t.notOk(status.out.includes('\u001b'))
+})
