@@ -3,6 +3,7 @@
 // beside it where there is one (a clone has it), and else says plainly what is missing.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
@@ -14,6 +15,8 @@ if (!existsSync(entry)) {
   console.error('peerdns is not built yet: run `npm ci` (or `npm run build`) in this folder first')
   process.exit(2)
 } else if (isCurrent) {
+  // Compiled code is kept in the temporary folder where that can be written, for a quicker next start.
+  module.enableCompileCache()
   await import(entry)
 } else if (existsSync(localNode)) {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
