@@ -15,9 +15,8 @@ import { denialByRule, staticAddressAnswer } from './made-here.ts'
 import { answerOf, errorAnswer, isDenial, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
 import { answerFromZone } from './from-zone.ts'
 import type { Parts } from './parts.ts'
-import { peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
+import { lastAnswer, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
 import type { Query } from './query.ts'
-import { remembered } from './remembered.ts'
 
 /** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
 const doubtfulTtlSeconds = 1
@@ -151,13 +150,14 @@ async function askTarget(
   if (known !== null) return known
   const route = peerRoute(parts, talk.match, target, query.qname)!
   const theirs = toTheirs(query.qname, route.mapping)!
-  const outcome = await peerOutcome(parts, query, route, theirs, query.qtype, deadlineMs)
-  if ((outcome.kind === 'has' || outcome.kind === 'empty') && talk.service !== null) {
-    parts.knownServices.add(talk.service)
+  let outcome = await peerOutcome(parts, query, route, theirs, query.qtype, deadlineMs)
+  if (outcome.kind === 'absent' && needsServiceCheck(talk)) {
+    const service = toTheirs(talk.service!, route.mapping)!
+    outcome = ofService(outcome, await peerOutcome(parts, query, route, service, RRTYPE.A, deadlineMs))
   }
-  if (outcome.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
-  const service = toTheirs(talk.service!, route.mapping)!
-  return ofService(outcome, await peerOutcome(parts, query, route, service, RRTYPE.A, deadlineMs))
+  const hasService = outcome.kind === 'has' || outcome.kind === 'empty'
+  if (hasService && talk.service !== null) parts.knownServices.add(talk.service)
+  return outcome
 }
 
 /**
@@ -179,8 +179,7 @@ function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: Target)
   if (route === null || theirs === null) return null
   const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
   if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
-  const question = { target: route.target, name: theirs, type: query.qtype }
-  return remembered(parts, question, query, route.caps, false)?.answer ?? null
+  return lastAnswer(parts, query, route, theirs, query.qtype)
 }
 
 /** With every target down, what no target ever gave is denied without waiting: else each search list would stall. */

@@ -134,6 +134,18 @@ export function peerOutcomeFromMemory(
   return outcomeToOurs(outcomeOf(answer), route, name, qtype)
 }
 
+/** The target's last answer, fresh or stale, with names as our clients know them; null where none is held. */
+export function lastAnswer(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  name: DomainName,
+  qtype: number
+): Answer | null {
+  const held = remembered(parts, { target: route.target, name, type: qtype }, query, route.caps, false)
+  return held === null ? null : answerToOurs(held.answer, route, name, qtype)
+}
+
 /** Asks the target, cache first. Never rejects. `name` is as the target calls it. */
 export async function peerOutcome(
   parts: Parts,
@@ -211,7 +223,7 @@ async function oneOutcome(
     return { kind: 'unreachable', why: reply.detail, isCached: false, stale }
   }
   const isEmpty = findPeerdnsOption(reply.options)?.state === 'empty'
-  cache.put(keyOf(question, query), reply.sections, {
+  const kept = cache.put(keyOf(question, query), reply.sections, {
     nowMs,
     targetId: route.target,
     server: reply.server,
@@ -222,5 +234,7 @@ async function oneOutcome(
   const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
   const isNegative = reply.sections.answer.length === 0
   const maxTtlSeconds = isNegative ? route.caps.maxNegativeTtlSeconds : route.caps.maxTtlSeconds
-  return outcomeOf(answerOf(reply.sections, { origin, isEmpty, maxTtlSeconds }))
+  // A denial behind an alias: its SOA has another cap than the alias, and whoever asks first gets what others get.
+  const isKeptDenial = kept !== null && kept.kind !== 'positive'
+  return outcomeOf(answerOf(isKeptDenial ? kept.sections : reply.sections, { origin, isEmpty, maxTtlSeconds }))
 }
