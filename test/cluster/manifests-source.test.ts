@@ -356,21 +356,27 @@ test('ManifestsSource holds the thread for a few ms at a time, however large the
     'big.yaml': `apiVersion: v1\nitems:\n${Array.from({ length: 3_000 }, (_, index) => slice(index)).join('')}kind: List\n`
   })
   const heard = listen(t, { paths: [folder] })
-  const gapsMs: number[] = []
-  let lastMs = systemClock.nowMs()
+  // CPU time of this thread: a machine that is busy with others stretches the wall clock, not this.
+  const cpuMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
+  const turnsMs: number[] = []
+  let lastMs = cpuMs()
   let isRunning = true
   const tick = () => {
-    gapsMs.push(systemClock.nowMs() - lastMs)
-    lastMs = systemClock.nowMs()
+    const nowMs = cpuMs()
+    turnsMs.push(nowMs - lastMs)
+    lastMs = nowMs
     if (isRunning) setImmediate(tick)
   }
   setImmediate(tick)
   await heard.source.start()
   isRunning = false
   t.equal(heard.events.length, 3_000)
-  const sorted = gapsMs.toSorted((a, b) => a - b)
-  const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? Infinity
-  t.ok(p99Ms < 20, `99 of 100 turns within ${p99Ms.toFixed(1)} ms, the longest ${sorted.at(-1)?.toFixed(1)} ms`)
+  t.ok(turnsMs.length > 3_000, `${turnsMs.length} turns`)
+  const longestMs = Math.max(...turnsMs)
+  t.ok(longestMs < 20, `the longest turn took ${longestMs.toFixed(1)} ms`)
 })
 
 test('ManifestsSource: nothing is told after close', async (t) => {
