@@ -12,11 +12,13 @@ export type BenchOptions = Readonly<{
   /** How often every run is repeated. */
   rounds: number
   isQuick: boolean
+  /** How long each run may wait until others leave the cores alone, in seconds. */
+  patienceSeconds: number
   /** Where latest.md and latest.json go; null: nowhere. */
   resultsFolder: string | null
 }>
 
-export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--out FOLDER | --no-files]
+export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--out FOLDER | --no-files]
 
 Compares peerdns with other servers in the same run and writes bench/results/latest.md and latest.json.
 
@@ -24,6 +26,7 @@ Compares peerdns with other servers in the same run and writes bench/results/lat
   --quick     one second and two rounds: whether everything runs, not for figures; writes no files unless --out is given
   --seconds   length of one run of dnsperf, 1 to 60 (default 3)
   --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
+  --patience  how long each run waits at most for a moment in which others leave the cores alone, 0 to 60 (default 2)
   --out       folder for the results (default bench/results)
   --no-files  the table on the terminal only`
 
@@ -38,6 +41,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
         quick: { type: 'boolean', default: false },
         seconds: { type: 'string' },
         rounds: { type: 'string' },
+        patience: { type: 'string' },
         out: { type: 'string' },
         'no-files': { type: 'boolean', default: false }
       }
@@ -48,16 +52,18 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
   const cases = values.only?.flatMap((list) => list.split(',')) ?? allCases
   const unknown = cases.find((id) => !allCases.includes(id))
   if (unknown !== undefined) return `no case \`${unknown}\`: it is one of ${allCases.join(', ')}`
-  const seconds = wholeNumber(values.seconds ?? (values.quick ? '1' : '3'), 60)
-  const rounds = wholeNumber(values.rounds ?? (values.quick ? '2' : '5'), 25)
+  const seconds = wholeNumber(values.seconds ?? (values.quick ? '1' : '3'), 1, 60)
+  const rounds = wholeNumber(values.rounds ?? (values.quick ? '2' : '5'), 1, 25)
+  const patienceSeconds = wholeNumber(values.patience ?? (values.quick ? '0' : '2'), 0, 60)
   if (seconds === null) return '--seconds takes a whole number from 1 to 60'
   if (rounds === null) return '--rounds takes a whole number from 1 to 25'
+  if (patienceSeconds === null) return '--patience takes a whole number from 0 to 60'
   const out = values.out ?? (values.quick ? null : 'bench/results')
   const resultsFolder = values['no-files'] ? null : out
-  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, resultsFolder }
+  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, patienceSeconds, resultsFolder }
 }
 
-function wholeNumber(text: string, max: number): number | null {
+function wholeNumber(text: string, min: number, max: number): number | null {
   const number = Number(text)
-  return Number.isInteger(number) && number >= 1 && number <= max ? number : null
+  return Number.isInteger(number) && number >= min && number <= max ? number : null
 }

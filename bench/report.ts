@@ -42,12 +42,14 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
 
 const missing = '–'
 
-/** `12.3 (11.9–14.0)`: median, and best and worst run. */
+/** `12.3 (11.9–14.0)`: median, and the lowest and the highest run. */
 export function spreadText(spread: Spread | null, toText: (value: number) => string): string {
   if (spread === null) return missing
+  if (spread.runs === 1) return toText(spread.median)
   return `${toText(spread.median)} (${toText(spread.min)}–${toText(spread.max)})`
 }
 
+const wholeText = (value: number): string => value.toFixed(0)
 const microseconds = (value: number): string => value.toFixed(1)
 const thousands = (value: number): string => `${(value / 1000).toFixed(1)}k`
 export const milliseconds = (value: number): string => (value < 10 ? value.toFixed(2) : value.toFixed(1))
@@ -133,8 +135,13 @@ function latencyTables(results: readonly LatencyResult[]): string {
 function startTable(rows: readonly StartRow[]): string {
   if (rows.length === 0) return ''
   const table = markdownTable(
-    ['server', 'reads', 'first right answer after ms'],
-    rows.map(({ title, input, tookMs }) => [title, input, spreadText(tookMs, (value) => value.toFixed(0))])
+    ['server', 'reads', 'first right answer after ms', 'CPU ms until then'],
+    rows.map(({ title, input, tookMs, cpuMs }) => [
+      title,
+      input,
+      spreadText(tookMs, wholeText),
+      spreadText(cpuMs, wholeText)
+    ])
   )
   return `## Start: from executing the program to its first right answer\n\n${table}\n\nCoreDNS cannot read manifests without an API server, so it reads a zone file with the records that peerdns makes of them.\n`
 }
@@ -157,7 +164,7 @@ export function markdownReport(report: BenchReport): string {
     )
   }
   const method =
-    `Medians of ${report.rounds} rounds of ${report.seconds} s with (best–worst); servers take turns within every round. ` +
+    `Medians of ${report.rounds} rounds of ${report.seconds} s with (lowest–highest); servers take turns within every round. ` +
     'Servers are bound to one core, dnsperf to the other. CPU is user and system time of all threads. Ratios are medians of the ' +
     'ratios within each round. Latency is what dnsperf saw, 200 queries under way at most; the maximum is what is answered with 100 ' +
     'under way and less than 0.1 % lost.'

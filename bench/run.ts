@@ -52,7 +52,7 @@ async function main(options: BenchOptions): Promise<void> {
   if (dnsperf === null) note('dnsperf is not here (Debian package dnsperf): throughput is left out.')
   if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
   if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
-  const workspace = new Workspace(chooseCores(note), say)
+  const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
   const rivals: Rivals = { peerdns: buildPeerdns(root), coredns, unbound }
 
   let throughput: ThroughputResult[] = []

@@ -5,9 +5,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { untilAnswers, type Expectation } from './ask.ts'
 import { startChild, type Child } from './children.ts'
 import type { BenchQuestion } from './dataset.ts'
+import { readCoreBusySeconds } from './process-usage.ts'
 import type { Place, ServerPlan } from './rivals/server-plan.ts'
 
 /** Which core the servers are bound to, and which one the client; null: not bound. */
@@ -15,17 +17,23 @@ export type Cores = Readonly<{ server: number | null; client: number | null }>
 
 const startTimeoutMs = 20_000
 const logLines = 8
+/** A core counts as quiet when it was busy for less than this in one sample. */
+const quietSeconds = 0.04
+const quietSampleMs = 200
 
 export class Workspace {
   readonly folder: string
   readonly cores: Cores
   readonly say: (line: string) => void
+  readonly #patienceMs: number
   #places = 0
 
-  constructor(cores: Cores, say: (line: string) => void) {
+  /** @param patienceMs how long each run may wait for the cores */
+  constructor(cores: Cores, say: (line: string) => void, patienceMs = 0) {
     this.folder = mkdtempSync(join(tmpdir(), 'peerdns-bench-'))
     this.cores = cores
     this.say = say
+    this.#patienceMs = patienceMs
     process.on('exit', () => rmSync(this.folder, { recursive: true, force: true }))
   }
 
@@ -34,6 +42,20 @@ export class Workspace {
     mkdirSync(folder)
     const [port, adminPort] = [await freePort(), await freePort()]
     return { folder, port, adminPort }
+  }
+
+  /** Waits for a moment in which nobody uses the cores much, but not for long: a machine may never be quiet. */
+  async untilQuiet(): Promise<void> {
+    const { server, client } = this.cores
+    if (server === null || client === null) return
+    const cores = [server, client]
+    const untilMs = performance.now() + this.#patienceMs
+    while (performance.now() < untilMs) {
+      const before = cores.map(readCoreBusySeconds)
+      await sleep(quietSampleMs)
+      const isQuiet = cores.map(readCoreBusySeconds).every((busy, at) => busy - before[at]! < quietSeconds)
+      if (isQuiet) return
+    }
   }
 
   /** Starts a server and waits for its first right answer. @throws Error with the end of its log when there is none. */

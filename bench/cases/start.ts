@@ -11,6 +11,7 @@ import type { RecordsJson } from '../../src/admin/api-types.ts'
 import { RCODE } from '../../src/wire/iana.ts'
 import { Asker, isAsExpected } from '../ask.ts'
 import { startChild } from '../children.ts'
+import { cpuSecondsBetween, readCpu } from '../process-usage.ts'
 import { hostNameOf, zone, zoneFileOf, type BenchQuestion } from '../dataset.ts'
 import type { Place, ServerPlan } from '../rivals/server-plan.ts'
 import { spreadOf, type Spread } from '../statistics.ts'
@@ -18,8 +19,16 @@ import type { Workspace } from '../workspace.ts'
 
 const expected = { rcode: RCODE.NOERROR, answers: 1 }
 const giveUpAfterMs = 20_000
+const nothingUsed = { tickSeconds: 0, threadNanoseconds: new Map<string, number>() }
 
-export type StartRow = Readonly<{ title: string; setUp: string; input: string; tookMs: Spread | null }>
+/** `cpuMs`: what the process itself used until then; other programs on the machine lengthen `tookMs` more than this. */
+export type StartRow = Readonly<{
+  title: string
+  setUp: string
+  input: string
+  tookMs: Spread | null
+  cpuMs: Spread | null
+}>
 
 export type StartPlanners = Readonly<{
   peerdns: (place: Place, manifestFile: string) => ServerPlan
@@ -28,7 +37,7 @@ export type StartPlanners = Readonly<{
   echo: (place: Place) => ServerPlan
 }>
 
-type Starter = { input: string; plan: ServerPlan; question: BenchQuestion; tookMs: number[] }
+type Starter = { input: string; plan: ServerPlan; question: BenchQuestion; tookMs: number[]; cpuMs: number[] }
 
 export async function measureStart(
   workspace: Workspace,
@@ -42,23 +51,24 @@ export async function measureStart(
     const question: BenchQuestion = { name: lastClusterIpHost(file), type: 'A' }
     const place = await workspace.place()
     const plan = planners.peerdns(place, file)
-    starters.push({ input, plan, question, tookMs: [] })
+    starters.push({ input, plan, question, tookMs: [], cpuMs: [] })
     if (planners.coredns === null) continue
     const records = await recordsFromServer(workspace, plan, place.adminPort, question)
     const zonePlan = planners.coredns(await workspace.place(), zoneFileOf(records, 5))
-    starters.push({ input: `zone file, ${records.length} records`, plan: zonePlan, question, tookMs: [] })
+    starters.push({ input: `zone file, ${records.length} records`, plan: zonePlan, question, tookMs: [], cpuMs: [] })
   }
   const echo = planners.echo(await workspace.place())
-  starters.push({ input: 'none', plan: echo, question: { name: zone, type: 'A' }, tookMs: [] })
+  starters.push({ input: 'none', plan: echo, question: { name: zone, type: 'A' }, tookMs: [], cpuMs: [] })
   for (let round = 1; round <= starts; round++) {
     workspace.say(`start ${round} of ${starts}`)
-    for (const starter of starters) starter.tookMs.push(await startOnce(workspace, starter))
+    for (const starter of starters) await startOnce(workspace, starter)
   }
-  return starters.map(({ input, plan: { title, setUp }, tookMs }) => ({
+  return starters.map(({ input, plan: { title, setUp }, tookMs, cpuMs }) => ({
     title,
     setUp,
     input,
-    tookMs: spreadOf(tookMs)
+    tookMs: spreadOf(tookMs),
+    cpuMs: spreadOf(cpuMs)
   }))
 }
 
@@ -90,7 +100,8 @@ async function recordsFromServer(
 }
 
 /** @throws Error when no right answer comes. */
-async function startOnce(workspace: Workspace, { plan, question }: Starter): Promise<number> {
+async function startOnce(workspace: Workspace, { plan, question, tookMs, cpuMs }: Starter): Promise<void> {
+  await workspace.untilQuiet()
   const asker = await Asker.to(plan.port)
   const logFile = join(workspace.folder, 'start.log')
   const startedAtMs = performance.now()
@@ -103,7 +114,11 @@ async function startOnce(workspace: Workspace, { plan, question }: Starter): Pro
     while (performance.now() - startedAtMs < giveUpAfterMs && !child.hasEnded()) {
       const answer = await asker.ask(question, 200)
       const isRight = answer !== null && (plan.id === 'echo' || isAsExpected(answer.message, expected))
-      if (isRight) return performance.now() - startedAtMs
+      if (isRight) {
+        tookMs.push(performance.now() - startedAtMs)
+        cpuMs.push(cpuSecondsBetween(nothingUsed, readCpu(child.pid)) * 1000)
+        return
+      }
       await sleep(1)
     }
     throw new Error(`${plan.title} did not answer ${question.name} after its start`)

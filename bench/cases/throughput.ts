@@ -161,6 +161,7 @@ class LoadOn {
       say(`${plan.title} has ended${endOfLog(child.logFile)}`)
       return null
     }
+    await this.#workspace.untilQuiet()
     const busyBefore = cores.server === null ? null : readCoreBusySeconds(cores.server)
     const cpuBefore = readCpu(child.pid)
     let run: DnsperfRun
