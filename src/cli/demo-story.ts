@@ -1,5 +1,4 @@
 /** What the demo shows: questions to try, the way of one answer, and how B's answers change while parts of A die. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { styleText } from 'node:util'
 import { systemClock } from '../base/clock.ts'
 import { decodeEde } from '../wire/edns.ts'
@@ -170,7 +169,7 @@ async function watch(
     shown = essence
     if (isOver(seen)) return elapsedMs
     if (elapsedMs > patienceMs) return null
-    await sleep(pollEveryMs)
+    await new Promise<void>((resolve) => void systemClock.after(pollEveryMs, resolve))
   }
 }
 

@@ -6,7 +6,7 @@ import type { SourceStatus } from '../admin/inspectable.ts'
 import { ClusterZones, type ClusterOptions } from '../cluster/cluster-zones.ts'
 import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig, Config, RecordConfig } from '../config/config.ts'
-import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
+import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 
 export class ClusterView {
@@ -15,6 +15,7 @@ export class ClusterView {
   readonly #clock: Clock
   readonly #kind: SourceStatus['kind']
   #lastSignOfLifeMs: number | null = null
+  #logged: ReadonlySet<string> = new Set()
 
   /** @param listen where DNS is served, for the address of `ns.dns.<zone>` as long as no Service tells it. */
   constructor(config: Config, listen: readonly ListenAddress[], clock: Clock, log: Logger) {
@@ -27,9 +28,7 @@ export class ClusterView {
       paths: source.paths,
       clock,
       onEvents: (events, originAtMs) => this.zones.apply(events, originAtMs),
-      onProblems: (problems) => {
-        for (const problem of problems) log.warn({ problem }, 'a manifest has a problem')
-      }
+      onProblems: (problems) => this.#logNew(problems, log)
     })
   }
 
@@ -55,24 +54,41 @@ export class ClusterView {
   }
 
   status(): SourceStatus {
-    const files = this.#source.problems.map(({ file, line, column, reason }) => ({
-      where: `${file}:${line}:${column}`,
-      reason
-    }))
-    const objects = this.zones.leftOut().map((object) => ({
-      where: `${object.kind} ${object.namespace}/${object.name}${object.path === '' ? '' : ` ${object.path}`}`,
-      reason: object.reason
-    }))
+    const files = this.#source.problems
+    // The source tells of a malformed object where it stands; the zones would tell of it once more.
+    const told = new Set(files.flatMap(({ object }) => (object === null ? [] : [identityText(object)])))
+    const objects = this.zones.leftOut().filter((object) => !told.has(identityText(object)))
     return {
       kind: this.#kind,
       hasSynced: this.zones.hasSynced,
       objects: this.zones.counts(),
       lastSignOfLifeAgeMs: this.#lastSignOfLifeMs === null ? null : this.#clock.nowMs() - this.#lastSignOfLifeMs,
-      problems: [...files, ...objects],
-      problemsTotal: this.#source.stats.problems + this.zones.stats.rejectedTotal
+      problems: [
+        ...files.map((problem) => ({ where: placeOf(problem), reason: problem.reason })),
+        ...objects.map((object) => ({
+          where: `${identityText(object)} ${object.path}`.trimEnd(),
+          reason: object.reason
+        }))
+      ],
+      problemsTotal: this.#source.stats.problems + objects.length
     }
   }
+
+  /** Each problem is logged once, though the source gives the whole list whenever it changes. */
+  #logNew(problems: readonly ManifestProblem[], log: Logger): void {
+    const current = new Set(problems.map(problemKey))
+    for (const problem of problems) {
+      if (!this.#logged.has(problemKey(problem))) log.warn({ problem }, 'a manifest has a problem')
+    }
+    this.#logged = current
+  }
 }
+
+const identityText = ({ kind, namespace, name }: Identity): string => `${kind} ${namespace}/${name}`
+
+const placeOf = ({ file, line, column }: ManifestProblem): string => (line === 0 ? file : `${file}:${line}:${column}`)
+
+const problemKey = (problem: ManifestProblem): string => `${placeOf(problem)} ${problem.reason}`
 
 function clusterOptions(config: Config, listen: readonly ListenAddress[], log: Logger): ClusterOptions {
   const { cluster } = config
@@ -113,6 +129,3 @@ function recordZones({ policies, cluster }: Config): DomainName[] {
     .flatMap((policy) => policy.dnsNames)
   return dnsNames.filter((dnsName) => cluster.records.some(({ owner }) => isAtOrBelow(owner, dnsName)))
 }
-
-/** The zone's name for logs. */
-export const zoneText = (view: ClusterView): string => nameToText(view.zones.zone.apex)
