@@ -58,3 +58,9 @@ export class TextError extends Error {
     this.name = 'TextError'
   }
 }
+
+/** Text as it is shown in a message: in backticks, on one line, and not longer than a reader needs. */
+export function inBackticks(text: string): string {
+  const line = text.replaceAll(/\s/g, ' ')
+  return `\`${line.length > 80 ? `${line.slice(0, 77)}...` : line}\``
+}

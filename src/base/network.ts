@@ -5,7 +5,7 @@
  * An IPv4-mapped network (::ffff:10.0.0.0/104) is the IPv4 network.
  */
 import { isIP } from 'node:net'
-import { TextError } from './errors.ts'
+import { inBackticks, TextError } from './errors.ts'
 import { addressWords, addressWordsToText, mappedPrefix, readAddress } from './ip-address.ts'
 
 export type Network = Readonly<{
@@ -53,11 +53,11 @@ export function parseNetwork(text: string): Network {
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)
   const version = isIP(address)
-  if (version === 0 || address.includes('%')) throw new TextError(`\`${text}\` is not a network`)
+  if (version === 0 || address.includes('%')) throw new TextError(`${inBackticks(text)} is not a network`)
   const maxLength = version === 4 ? 32 : 128
   const lengthText = slash < 0 ? String(maxLength) : text.slice(slash + 1)
   if (!/^(0|[1-9]\d{0,2})$/.test(lengthText) || Number(lengthText) > maxLength) {
-    throw new TextError(`\`${text}\`: a prefix length is a number from 0 to ${maxLength}`)
+    throw new TextError(`${inBackticks(text)}: a prefix length is a number from 0 to ${maxLength}`)
   }
   let prefixLength = Number(lengthText)
   let family = readAddress(address) as 4 | 6
@@ -73,7 +73,7 @@ export function parseNetwork(text: string): Network {
   const words = written.map((word, index) => (word & maskOfWord(prefixLength, index)) >>> 0)
   const canonical = `${addressWordsToText(family, words)}/${prefixLength}`
   if (words.some((word, index) => word !== written[index])) {
-    throw new TextError(`\`${text}\` has bits set behind its prefix: write ${canonical}`)
+    throw new TextError(`${inBackticks(text)} has bits set behind its prefix: write ${canonical}`)
   }
   return { text: canonical, family, words, prefixLength }
 }

@@ -4,7 +4,7 @@
  * A number without a unit is refused everywhere: `ttl: 5` has meant seconds, milliseconds and minutes in the
  * configuration of other servers.
  */
-import { TextError } from './errors.ts'
+import { inBackticks, TextError } from './errors.ts'
 
 /** Milliseconds in each unit, longest first. */
 const durationUnits: ReadonlyMap<string, number> = new Map([
@@ -27,27 +27,32 @@ const sizeUnits: ReadonlyMap<string, number> = new Map([
 /** Digits before the point; enough for every unit, and few enough that nothing loses precision. */
 const maxDigits = 12
 const bareNumber = /^[+-]?\d*\.?\d+$/
+/** No duration or size is longer; the patterns below must not be fed what a stranger wrote without end. */
+const maxCharacters = 64
 
 /**
  * Milliseconds of a duration: whole or decimal numbers with the units ms, s, m, h, d, largest unit first.
  * @throws TextError
  */
 export function parseDurationMs(text: string): number {
+  if (text.length > maxCharacters) throw new TextError(`${inBackticks(text)} is too long for a duration`)
   if (bareNumber.test(text)) throw new TextError(`a bare number has no unit: write ${text}s, or ${text}ms`)
-  if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(text)) throw new TextError(`\`${text}\` is not a duration`)
+  if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(text)) throw new TextError(`${inBackticks(text)} is not a duration`)
   let totalMs = 0
   let lastUnitMs = Number.POSITIVE_INFINITY
   for (const [part, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)([a-z]+)/g)) {
     const unitMs = durationUnits.get(unit!)
-    if (unitMs === undefined) throw new TextError(`\`${unit}\` is no unit of time: use ms, s, m, h or d`)
-    if (unitMs >= lastUnitMs) throw new TextError(`\`${text}\` does not go from the largest unit to the smallest`)
-    if (number!.length > maxDigits) throw new TextError(`\`${part}\` has too many digits`)
+    if (unitMs === undefined) throw new TextError(`${inBackticks(unit!)} is no unit of time: use ms, s, m, h or d`)
+    if (unitMs >= lastUnitMs)
+      throw new TextError(`${inBackticks(text)} does not go from the largest unit to the smallest`)
+    if (number!.length > maxDigits) throw new TextError(`${inBackticks(part)} has too many digits`)
     lastUnitMs = unitMs
     totalMs += Number(number) * unitMs
   }
   // Decimal fractions such as 1.1 s are not exact in binary.
   const wholeMs = Math.round(totalMs)
-  if (Math.abs(totalMs - wholeMs) > 1e-6) throw new TextError(`\`${text}\` is not a whole number of milliseconds`)
+  if (Math.abs(totalMs - wholeMs) > 1e-6)
+    throw new TextError(`${inBackticks(text)} is not a whole number of milliseconds`)
   return wholeMs
 }
 
@@ -69,17 +74,18 @@ export function durationToText(durationMs: number): string {
  * @throws TextError
  */
 export function parseSizeOctets(text: string): number {
+  if (text.length > maxCharacters) throw new TextError(`${inBackticks(text)} is too long for a size`)
   if (bareNumber.test(text)) throw new TextError(`a bare number has no unit: write ${text}MiB, or ${text}B`)
   const match = /^(\d+(?:\.\d+)?)([A-Za-z]+)$/.exec(text)
-  if (match === null) throw new TextError(`\`${text}\` is not a size`)
+  if (match === null) throw new TextError(`${inBackticks(text)} is not a size`)
   const [, number, unit] = match
   const unitOctets = sizeUnits.get(unit!)
   if (unitOctets === undefined) {
-    throw new TextError(`\`${unit}\` is no unit of size: use B, KiB, MiB, GiB or TiB (powers of 1024)`)
+    throw new TextError(`${inBackticks(unit!)} is no unit of size: use B, KiB, MiB, GiB or TiB (powers of 1024)`)
   }
-  if (number!.length > maxDigits) throw new TextError(`\`${text}\` has too many digits`)
+  if (number!.length > maxDigits) throw new TextError(`${inBackticks(text)} has too many digits`)
   const octets = Number(number) * unitOctets
-  if (!Number.isSafeInteger(octets)) throw new TextError(`\`${text}\` is not a whole number of octets`)
+  if (!Number.isSafeInteger(octets)) throw new TextError(`${inBackticks(text)} is not a whole number of octets`)
   return octets
 }
 

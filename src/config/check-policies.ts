@@ -1,7 +1,7 @@
 /** Checks of `policies`: targets that exist, names that can be peered, and one answer to "which policy is it". */
 import { isAtOrBelow, joinLabels, nameToText, type DomainName } from '../wire/name.ts'
 import { NetworkSet, networksOverlap, type Network } from '../base/network.ts'
-import { WireError } from '../base/errors.ts'
+import { inBackticks, WireError } from '../base/errors.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { readRecord } from './check-cluster.ts'
 import { nearestWord } from './nearest.ts'
@@ -83,7 +83,7 @@ function reportUnknownPeer(
   const expected =
     peers.length === 0 ? 'local, since there are no peers' : `local or one of the peers ${wordList(peers)}`
   const hint = nearest === null ? {} : { nearest }
-  report({ path, at: 'value', message: `there is no peer \`${name}\``, expected, ...hint })
+  report({ path, at: 'value', message: `there is no peer ${inBackticks(name)}`, expected, ...hint })
 }
 
 /** Names that stay in their cluster: its API server and its DNS would depend on another cluster otherwise. */
@@ -147,7 +147,7 @@ function checkUnique(policies: readonly PlacedPolicy[], { report, lineOf }: Chec
       const other = byName.get(policy.name)
       if (other === undefined) byName.set(policy.name, [...path, 'name'])
       else {
-        const message = `another policy is called \`${policy.name}\` already, on line ${lineOf(other)}`
+        const message = `another policy is called ${inBackticks(policy.name)} already, on line ${lineOf(other)}`
         report({ path: [...path, 'name'], at: 'value', message, expected: 'a name of its own' })
       }
     }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { configMistakes } from '../base/limits.ts'
 import { buildConfig } from './build.ts'
 import { checkDraft } from './check.ts'
 import type { Config } from './config.ts'
@@ -61,6 +62,7 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
   if (problems.length > 0) throw new ConfigError(problems)
 
   const report = ({ offset, ...mistake }: Mistake): void => {
+    if (problems.length === configMistakes) return
     const { path, message, nearest, expected } = mistake
     const hint = nearest === undefined ? {} : { nearest }
     const right = expected === undefined ? {} : { expected }

@@ -5,7 +5,7 @@
  * the next one (read-draft.ts walks them), and so that `z.toJSONSchema` can describe what stands in the file.
  */
 import { z } from 'zod'
-import { TextError, WireError } from '../base/errors.ts'
+import { inBackticks, TextError, WireError } from '../base/errors.ts'
 import { parseHostPort, parseListenAddress, type HostPort, type ListenAddress } from '../base/host-port.ts'
 import { canonicalAddress } from '../base/ip-address.ts'
 import { parseNetworks, type Network } from '../base/network.ts'
@@ -24,7 +24,7 @@ export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'nothing is written here'
   if (Array.isArray(value)) return 'a list stands here'
   if (typeof value === 'object') return 'a mapping stands here'
-  if (typeof value === 'string') return `\`${value.length > 60 ? `${value.slice(0, 60)}...` : value}\` is text`
+  if (typeof value === 'string') return `${inBackticks(value)} is text`
   return `\`${JSON.stringify(value)}\` is ${typeof value === 'boolean' ? 'true or false' : 'a number'}`
 }
 
@@ -91,7 +91,7 @@ const patternReader = (pattern: RegExp, expected: string): Reader<string> => ({
   expected,
   read(written) {
     if (pattern.test(written)) return written
-    throw new TextError(written === '' ? 'the text is empty' : `\`${written}\` does not fit`)
+    throw new TextError(written === '' ? 'the text is empty' : `${inBackticks(written)} does not fit`)
   }
 })
 
@@ -116,7 +116,7 @@ export const dnsLabel = () =>
 export const word = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z
     .enum(words, {
-      error: ({ input }) => (typeof input === 'string' ? `\`${input}\` is not known` : describeValue(input))
+      error: ({ input }) => (typeof input === 'string' ? `${inBackticks(input)} is not known` : describeValue(input))
     })
     .meta({ [expectedKey]: wordList(words) })
 
@@ -160,7 +160,7 @@ const inBounds = <Unit extends number>(
   bounds: Bounds
 ): Unit => {
   if (value >= min && value <= max) return value
-  throw new TextError(`\`${written}\` is out of bounds: ${bounds.min} to ${bounds.max}`)
+  throw new TextError(`${inBackticks(written)} is out of bounds: ${bounds.min} to ${bounds.max}`)
 }
 
 const durationReader = (bounds: Bounds): Reader<number> => ({
@@ -180,7 +180,7 @@ const secondsReader = (bounds: Bounds): Reader<number> => ({
     const durationMs = durationReader(bounds).read(written)
     if (durationMs % 1_000 === 0) return durationMs / 1_000
     throw new TextError(
-      `\`${written}\` is not a whole number of seconds: TTLs are (RFC 1035), write ${durationToText(Math.ceil(durationMs / 1_000) * 1_000)}`
+      `${inBackticks(written)} is not a whole number of seconds: TTLs are (RFC 1035), write ${durationToText(Math.ceil(durationMs / 1_000) * 1_000)}`
     )
   }
 })
@@ -222,7 +222,7 @@ export const oneNetwork = () =>
     read(written) {
       const found = parseNetworks(written)
       if (found.length === 1) return found
-      throw new TextError(`\`${written}\` is more than one network`)
+      throw new TextError(`${inBackticks(written)} is more than one network`)
     }
   })
 
@@ -263,7 +263,7 @@ export const address = () =>
     read(written) {
       const canonical = canonicalAddress(written)
       if (canonical !== null && !written.includes('%')) return canonical
-      throw new TextError(`\`${written}\` is not an IP address`)
+      throw new TextError(`${inBackticks(written)} is not an IP address`)
     }
   })
 
@@ -276,12 +276,13 @@ export const domainName = () =>
       try {
         name = parseName(written)
       } catch (error) {
-        throw new TextError(`\`${written}\` is not a domain name: ${problemOf(error).message}`)
+        throw new TextError(`${inBackticks(written)} is not a domain name: ${problemOf(error).message}`)
       }
       if (name === rootName) throw new TextError('the root is not a name to use here')
       const odd = labelsOf(name).find((label) => !/^[a-z0-9_-]+$/.test(label))
-      if (odd === '*') throw new TextError(`\`${written}\`: a name stands for all names below it, without \`*\``)
-      if (odd !== undefined) throw new TextError(`\`${written}\` has a character that no host name has`)
+      if (odd === '*')
+        throw new TextError(`${inBackticks(written)}: a name stands for all names below it, without \`*\``)
+      if (odd !== undefined) throw new TextError(`${inBackticks(written)} has a character that no host name has`)
       return name
     }
   })

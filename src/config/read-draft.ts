@@ -5,6 +5,7 @@
  * Zod alone would stop refining a section at its first mistake, and tells of a union what is wrong with every form.
  */
 import { z } from 'zod'
+import { inBackticks } from '../base/errors.ts'
 import type { HostPort, ListenAddress } from '../base/host-port.ts'
 import type { Network } from '../base/network.ts'
 import { nearestWord } from './nearest.ts'
@@ -84,7 +85,7 @@ function readSection(
   for (const key of Object.keys(value)) {
     if (keys.includes(key)) continue
     const nearest = nearestWord(key, keys)
-    const message = `unknown key \`${key}\``
+    const message = `unknown key ${inBackticks(key)}`
     const expected = `one of the keys ${wordList(keys)}`
     report({ path: [...path, key], at: 'key', message, expected, ...(nearest === null ? {} : { nearest }) })
   }
@@ -96,7 +97,7 @@ function readSection(
     if (item !== undefined || option instanceof z.ZodPrefault) {
       draft[key] = readValue(option, item, [...path, key], report)
     } else if (!(option instanceof z.ZodOptional)) {
-      report({ path, at: 'key', message: `\`${key}\` is missing`, expected: expectedOf(option) })
+      report({ path, at: 'key', message: `${inBackticks(key)} is missing`, expected: expectedOf(option) })
     }
   }
   return draft

@@ -1,7 +1,7 @@
 /** The options of one entry of `peers`: another cluster's DNS servers, and how they are asked and probed. */
 import { z } from 'zod'
 import { parseType } from '../wire/iana.ts'
-import { TextError } from '../base/errors.ts'
+import { inBackticks, TextError } from '../base/errors.ts'
 import {
   domainName,
   duration,
@@ -25,7 +25,7 @@ const recordType = () =>
     expected: 'a record type like SOA, A or TYPE65',
     read(written) {
       const type = parseType(written)
-      if (type === null) throw new TextError(`\`${written}\` is not a record type`)
+      if (type === null) throw new TextError(`${inBackticks(written)} is not a record type`)
       return type
     }
   })

@@ -23,8 +23,7 @@ const start: Position = { line: 1, column: 1 }
 /** What the parser's own words leave open. */
 const plainWords: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'a second document begins here: the configuration is one YAML document',
-  TAB_AS_INDENT: 'YAML is indented by spaces, not by tabs',
-  DUPLICATE_KEY: 'this key stands in the mapping twice'
+  TAB_AS_INDENT: 'YAML is indented by spaces, not by tabs'
 }
 
 export class YamlSource {
@@ -44,7 +43,12 @@ export class YamlSource {
       mistakes.push({ position: start, message: `the file is larger than ${configFileOctets} octets` })
     } else {
       try {
-        document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' })
+        document = parseDocument(text, {
+          lineCounter: this.#lines,
+          prettyErrors: false,
+          logLevel: 'error',
+          uniqueKeys: false
+        })
         mistakes.push(...this.#mistakesOf(document))
         if (mistakes.length === 0) content = document.toJS({ maxAliasCount: configAliases })
       } catch (error) {
@@ -62,7 +66,7 @@ export class YamlSource {
     const errors = [...document.errors, ...document.warnings]
     const tooDeep = errors.find(({ message }) => message.includes('call stack'))
     if (tooDeep !== undefined) return [{ position: this.#position(tooDeep.pos[0]), message: 'this is nested too deep' }]
-    const mistakes = errors.slice(0, configYamlMistakes).map((error) => ({
+    const mistakes = errors.map((error) => ({
       position: this.#position(error.pos[0]),
       message: plainWords[error.code] ?? error.message
     }))
@@ -71,6 +75,21 @@ export class YamlSource {
       Pair: (_, pair) => {
         if (isScalar(pair.key) || !isNode(pair.key)) return undefined
         mistakes.push({ position: this.#position(pair.key.range?.[0] ?? 0), message: 'a key is text here' })
+        return undefined
+      },
+      // The parser's own check compares each key with each other one.
+      Map: (_, map) => {
+        const keys = new Set<string>()
+        for (const { key } of map.items) {
+          const text = keyText(key)
+          if (keys.has(text)) {
+            mistakes.push({
+              position: this.#position(startOf(key) ?? 0),
+              message: 'this key stands in the mapping twice'
+            })
+          }
+          keys.add(text)
+        }
         return undefined
       },
       Alias: (_, alias) => {
@@ -84,7 +103,7 @@ export class YamlSource {
         return undefined
       }
     })
-    return mistakes
+    return mistakes.slice(0, configYamlMistakes)
   }
 
   /** Where a mistake stands, as near as can be told. */
@@ -122,7 +141,7 @@ export class YamlSource {
     const holder = isAlias(node) && this.#document !== null ? node.resolve(this.#document) : node
     if (isSeq(holder)) return { key: null, value: holder.items[Number(step)] ?? null }
     if (!isMap(holder)) return { key: null, value: null }
-    const pair = holder.items.find(({ key }) => String(isScalar(key) ? (key.value ?? '') : key) === String(step))
+    const pair = holder.items.find(({ key }) => keyText(key) === String(step))
     return { key: pair?.key ?? null, value: pair?.value ?? null }
   }
 
@@ -139,6 +158,9 @@ export class YamlSource {
     return line === 0 ? start : { line, column: col }
   }
 }
+
+/** A key as it is in the plain content. */
+const keyText = (key: unknown): string => String(isScalar(key) ? (key.value ?? '') : key)
 
 /** Nothing was written: `key:` and a line end. */
 const isEmpty = (value: unknown): boolean =>

@@ -42,7 +42,8 @@ void test('parseDurationMs says what is wrong', async (t) => {
     ['0.5ms', /whole number of milliseconds/],
     ['30m1h', /largest unit to the smallest/],
     ['1s1s', /largest unit to the smallest/],
-    ['9999999999999s', /too many digits/]
+    ['9999999999999s', /too many digits/],
+    ['1'.repeat(1_000_000), /1\.\.\.` is too long for a duration/]
   ]
   for (const [text, want] of rows) {
     t.throws(() => parseDurationMs(text), want, JSON.stringify(text))
@@ -74,7 +75,8 @@ void test('parseSizeOctets reads powers of 1024 only', async (t) => {
     ['MiB', /not a size/],
     ['-1MiB', /not a size/],
     ['0.3B', /whole number of octets/],
-    ['999999999999TiB', /whole number of octets/]
+    ['999999999999TiB', /whole number of octets/],
+    ['1'.repeat(1_000_000), /1\.\.\.` is too long for a size/]
   ]
   for (const [text, want] of bad) t.throws(() => parseSizeOctets(text), want, JSON.stringify(text))
 })

@@ -162,6 +162,8 @@ void test('parseConfig tells each mistake with line, column, words and the neare
     if (expects !== undefined) t.match(problem?.expected, expects, `${name}: expected`)
     t.same(others, [], `${name}: nothing else`)
   }
+  const manyKeys = Array.from({ length: 30_000 }, (_, at) => `x${at}:`).join('\n')
+  t.equal(problemsOf(manyKeys).length, 200, 'a file of nothing but mistakes ends after some')
   t.match(problemsOf('['.repeat(50_000)), [{ line: 1, message: /nested too deep/ }])
 })
 
