@@ -1,20 +1,23 @@
 /**
  * peerdns compiled as it is shipped, but into a folder of its own: what is measured stays the same while somebody edits or builds.
  */
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { runToEnd } from './children.ts'
 import type { PeerdnsProgram } from './rivals/peerdns.ts'
 
-/** @throws Error when the sources do not compile. */
-export function buildPeerdns(root: string): PeerdnsProgram {
+const compileTimeoutMs = 120_000
+
+/** @param logFolder where the compiler's output may lie. @throws Error when the sources do not compile. */
+export async function buildPeerdns(root: string, logFolder: string): Promise<PeerdnsProgram> {
   const folder = join(root, '.cache', 'bench', 'peerdns')
   const dist = join(folder, 'dist')
   rmSync(dist, { recursive: true, force: true })
-  const compiler = join(root, 'node_modules', '.bin', 'tsc')
-  const args = [compiler, '-p', 'tsconfig.build.json', '--outDir', dist]
-  const done = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
-  if (done.status !== 0) throw new Error(`peerdns does not compile:\n${done.stdout}${done.stderr}`)
+  const args = [join(root, 'node_modules', '.bin', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', dist]
+  const stdoutFile = join(logFolder, 'tsc.out')
+  const output = { stdoutFile, stderrFile: join(logFolder, 'tsc.err') }
+  const code = await runToEnd(process.execPath, args, { core: null, cwd: root, timeoutMs: compileTimeoutMs, ...output })
+  if (code !== 0) throw new Error(`peerdns does not compile:\n${readFileSync(stdoutFile, 'utf8')}`)
   // The server reads its version there.
   copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
   return { node: process.execPath, nodeOptions: [], main: join(dist, 'cli', 'main.js') }

@@ -31,12 +31,8 @@ function killAll(): void {
   alive.clear()
 }
 
-let isGuarded = false
-
-/** Exit handlers run after errors too; signals have to be turned into an exit. */
-function guard(): void {
-  if (isGuarded) return
-  isGuarded = true
+/** To be called once, first of all. Exit handlers run after errors too; signals have to be turned into an exit. */
+export function endChildrenWithUs(): void {
   process.on('exit', killAll)
   process.once('SIGINT', () => process.exit(130))
   process.once('SIGTERM', () => process.exit(143))
@@ -70,7 +66,6 @@ export async function startChild(command: string, args: readonly string[], optio
 }
 
 function spawnTracked(command: string, args: string[], cwd: string, stdio: StdioOptions): ChildProcess {
-  guard()
   const child = spawn(command, args, { cwd, stdio })
   alive.add(child)
   child.once('exit', () => alive.delete(child))

@@ -3,7 +3,8 @@
  *
  *     node bench/relay.ts --listen 127.0.0.1:5399 --to 127.0.0.1:5301 --delay-ms 25
  *
- * The delay is for one direction, so a round trip takes twice as long. Nothing is lost and nothing overtakes.
+ * The delay is for one direction, so a round trip takes twice as long, and a TCP connection takes one more to be set up. Nothing is
+ * lost and nothing overtakes.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -17,18 +18,52 @@ export type RelayOptions = Readonly<{ listen: Address; to: Address; delayMs: num
 const udpIdleMs = 10_000
 const receiveBufferOctets = 4 * 1024 * 1024
 
+/** Does things later, in the order they came, and never early: Node's own timers may fire a millisecond or two before their time. */
+class DelayLine {
+  readonly #delayMs: number
+  readonly #waiting: { dueMs: number; run: () => void }[] = []
+  #isTimed = false
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs
+  }
+
+  push(run: () => void): void {
+    if (this.#delayMs === 0) {
+      run()
+      return
+    }
+    this.#waiting.push({ dueMs: performance.now() + this.#delayMs, run })
+    if (!this.#isTimed) setTimeout(this.#runDue, this.#delayMs)
+    this.#isTimed = true
+  }
+
+  readonly #runDue = (): void => {
+    let next = this.#waiting[0]
+    while (next !== undefined && next.dueMs <= performance.now()) {
+      this.#waiting.shift()
+      next.run()
+      next = this.#waiting[0]
+    }
+    this.#isTimed = next !== undefined
+    if (next !== undefined) setTimeout(this.#runDue, next.dueMs - performance.now())
+  }
+}
+
 export class Relay {
   readonly #options: RelayOptions
   readonly #udp: Socket
   readonly #tcp: Server
+  readonly #way: DelayLine
   readonly #udpClients = new Map<string, UdpClient>()
   readonly #connections = new Set<TcpSocket>()
 
   private constructor(options: RelayOptions) {
     this.#options = options
+    this.#way = new DelayLine(options.delayMs)
     this.#udp = createSocket({ type: 'udp4', recvBufferSize: receiveBufferOctets })
     // Half-closed stays half-closed on the other side.
-    this.#tcp = createServer({ allowHalfOpen: true }, (client) => this.#relayConnection(client))
+    this.#tcp = createServer({ allowHalfOpen: true }, (client) => this.#accept(client))
   }
 
   /** @throws the system's error where the port is taken. */
@@ -55,10 +90,7 @@ export class Relay {
     await once(this.#tcp, 'close')
   }
 
-  #later(run: () => void): void {
-    if (this.#options.delayMs === 0) run()
-    else setTimeout(run, this.#options.delayMs)
-  }
+  readonly #later = (run: () => void): void => this.#way.push(run)
 
   #relayDatagram(datagram: Uint8Array, { address, port }: RemoteInfo): void {
     const key = `${address}:${port}`
@@ -66,7 +98,7 @@ export class Relay {
     if (client === undefined) {
       client = new UdpClient({
         to: this.#options.to,
-        later: (run) => this.#later(run),
+        later: this.#later,
         // The listening socket may be closed while an answer is under way.
         onAnswer: (answer) => this.#udp.send(answer, port, address, () => {}),
         onIdle: () => this.#udpClients.delete(key)
@@ -76,7 +108,16 @@ export class Relay {
     client.send(datagram)
   }
 
+  /** The client believes to be connected at once; what it sends has to wait for the handshake all the same. */
+  #accept(client: TcpSocket): void {
+    client.on('error', () => client.destroy())
+    this.#connections.add(client)
+    client.on('close', () => this.#connections.delete(client))
+    this.#later(() => this.#later(() => this.#relayConnection(client)))
+  }
+
   #relayConnection(client: TcpSocket): void {
+    if (client.destroyed) return
     const server = connect({ ...this.#options.to, allowHalfOpen: true })
     for (const [from, onto] of [
       [client, server],

@@ -53,7 +53,7 @@ async function main(options: BenchOptions): Promise<void> {
   if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
   if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
   const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
-  const rivals: Rivals = { peerdns: buildPeerdns(root), coredns, unbound }
+  const rivals: Rivals = { peerdns: await buildPeerdns(root, workspace.folder), coredns, unbound }
 
   let throughput: ThroughputResult[] = []
   let latency: LatencyResult[] = []

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { untilAnswers, type Expectation } from './ask.ts'
-import { startChild, type Child } from './children.ts'
+import { endChildrenWithUs, startChild, type Child } from './children.ts'
 import type { BenchQuestion } from './dataset.ts'
 import { readCoreBusySeconds } from './process-usage.ts'
 import type { Place, ServerPlan } from './rivals/server-plan.ts'
@@ -30,6 +30,7 @@ export class Workspace {
 
   /** @param patienceMs how long each run may wait for the cores */
   constructor(cores: Cores, say: (line: string) => void, patienceMs = 0) {
+    endChildrenWithUs()
     this.folder = mkdtempSync(join(tmpdir(), 'peerdns-bench-'))
     this.cores = cores
     this.say = say
