@@ -52,8 +52,9 @@ export class NameCompression {
     let next = root
     for (let label = this.#split(this.#out, offset) - 1; label >= 0; label--) {
       const at = offset + this.#starts[label]!
-      const known = this.#find(this.#out, at, next, true)
-      next = known === notFound ? this.#remember(at, next) : known
+      const hash = hashLabel(this.#out, at, next)
+      const known = this.#find(hash, this.#out, at, next, true)
+      next = known === notFound ? this.#remember(hash, at, next) : known
       if (next === notFound) return
     }
   }
@@ -67,8 +68,11 @@ export class NameCompression {
     const labels = this.#split(source, sourceAt)
     let known = root
     let unknown = labels
+    let hash = 0
     while (unknown > 0) {
-      const found = this.#find(source, sourceAt + this.#starts[unknown - 1]!, known, keepsCase)
+      const labelAt = sourceAt + this.#starts[unknown - 1]!
+      hash = hashLabel(source, labelAt, known)
+      const found = this.#find(hash, source, labelAt, known, keepsCase)
       if (found === notFound) break
       known = found
       unknown--
@@ -86,8 +90,11 @@ export class NameCompression {
       out[end - 2] = 0xc0 | (offset >>> 8)
       out[end - 1] = offset
     }
-    for (let label = unknown - 1, next = known; label >= 0 && next !== notFound; label--) {
-      next = this.#remember(at + this.#starts[label]!, next)
+    let next = known
+    for (let label = unknown - 1; label >= 0 && next !== notFound; label--) {
+      const labelAt = at + this.#starts[label]!
+      if (label < unknown - 1) hash = hashLabel(out, labelAt, next)
+      next = this.#remember(hash, labelAt, next)
     }
     return end
   }
@@ -108,8 +115,7 @@ export class NameCompression {
     }
   }
 
-  #find(octets: Uint8Array, at: number, next: number, keepsCase: boolean): number {
-    const hash = hashLabel(octets, at, next)
+  #find(hash: number, octets: Uint8Array, at: number, next: number, keepsCase: boolean): number {
     for (let probe = 0; probe < maxProbes; probe++) {
       const label = this.#slots[(hash + probe) & (slotCount - 1)]! - this.#stamp
       if (label < 0 || label >= this.#count) return notFound
@@ -118,9 +124,8 @@ export class NameCompression {
     return notFound
   }
 
-  #remember(at: number, next: number): number {
+  #remember(hash: number, at: number, next: number): number {
     if (this.#count === compressionLabels || at >= pointerReach) return notFound
-    const hash = hashLabel(this.#out, at, next)
     for (let probe = 0; probe < maxProbes; probe++) {
       const slot = (hash + probe) & (slotCount - 1)
       const label = this.#slots[slot]! - this.#stamp
