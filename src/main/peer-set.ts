@@ -11,11 +11,13 @@ import { ResolvConf } from '../peer/resolv-conf.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
 import type { PeerTarget } from '../pipeline/parts.ts'
 import type { TargetHealth } from '../policy/target-order.ts'
+import { ownAddress } from '../config/own-address.ts'
 import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
 import { hostPortToText } from '../base/host-port.ts'
 import { inFlightPerPeer } from '../base/limits.ts'
 import { rootName, type DomainName } from '../wire/name.ts'
 import { toTheirs, zoneOfDnsName } from '../policy/zone-mapping.ts'
+import { loadOptions } from './load-options.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
 type Dependencies = Readonly<{ clock: Clock; log: Logger; random: () => number; instanceId: string }>
@@ -115,6 +117,7 @@ export class PeerSet {
   #peers = new Map<string, ProbedPeer>()
   #forward: ProbedPeer | null = null
   #resolvConfs: ResolvConf[] = []
+  #listen: Config['listen'] = []
 
   constructor(parts: Dependencies, maxInFlight: number) {
     this.#parts = {
@@ -140,6 +143,7 @@ export class PeerSet {
       }
     }
     for (const gone of before.values()) void gone.close()
+    this.#listen = config.listen
     this.#updateForward(config.forward)
   }
 
@@ -195,10 +199,16 @@ export class PeerSet {
     const servers = forward.flatMap((entry) =>
       entry.kind === 'server' ? [entry.server] : (this.#resolvConfs[next++]?.servers ?? [])
     )
+    const { localAddresses = [] } = loadOptions()
     const seen = new Set<string>()
-    return servers.filter(({ host, port }) => {
-      const text = hostPortToText(host, port)
-      return !seen.has(text) && seen.add(text) !== undefined
+    return servers.filter((server) => {
+      const text = hostPortToText(server.host, server.port)
+      if (seen.has(text)) return false
+      seen.add(text)
+      // A resolv.conf may name this very server (a node whose resolver we are): that would be a loop.
+      const own = ownAddress(this.#listen, server, localAddresses)
+      if (own !== null) this.#parts.log.warn({ server: text }, 'forward names this server itself, which is left out')
+      return own === null
     })
   }
 }
