@@ -10,11 +10,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as dnsPacket from 'dns-packet'
-import type { Answer, DecodedPacket, PacketOpt, RecordType } from 'dns-packet'
+import type { Answer, DecodedPacket, RecordType } from 'dns-packet'
 import DNS from 'dns2'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
-import { silentLog } from '../../src/base/log.ts'
+import { silentLog, type Logger } from '../../src/base/log.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { RunningServer } from '../../src/main.ts'
 import { loadOptions } from '../../src/main/load-options.ts'
@@ -26,8 +26,10 @@ export type InProcessServer = Where &
     server: RunningServer
     /** `host:port`, as a peer is written. */
     text: string
-    /** Writes `name` into the folder of manifests; null content: an empty List. */
-    writeManifest: (name: string, content: string) => void
+    /** Path of the configuration file. */
+    file: string
+    /** Exchanges the objects. */
+    writeObjects: (objects: readonly object[]) => void
     /** Writes another configuration over the file that the server follows. */
     writeConfig: (text: string) => void
     stop: () => Promise<void>
@@ -37,25 +39,26 @@ const head = (folder: string, port: number): string =>
   `listen: ["127.0.0.1:${port}"]\nadmin: off\nlog: {level: error}\n`.concat('# ', folder, '\n')
 
 /**
- * Starts a server with this configuration, without `listen`, `admin` and `log`; `{manifests}` in it is a folder with
+ * Starts a server with this configuration, without `listen`, `admin` and `log`; `{manifests}` in it is the file with
  * the objects. It is stopped after the test. `isUnread`: resolves as soon as it listens, while it reads the objects.
  */
 export async function startInProcess(
   t: Test,
   config: string,
-  options: { objects?: readonly object[]; port?: number; isUnread?: boolean; watchConfig?: boolean } = {}
+  options: { objects?: readonly object[]; port?: number; isUnread?: boolean; watchConfig?: boolean; log?: Logger } = {}
 ): Promise<InProcessServer> {
   const folder = mkdtempSync(join(tmpdir(), 'peerdns-in-process-'))
   const manifests = join(folder, 'objects.yaml')
   const file = join(folder, 'config.yaml')
   const port = options.port ?? 0
-  const writeManifest = (name: string, content: string): void => writeFileSync(join(folder, name), content)
+  const writeObjects = (items: readonly object[]): void =>
+    writeFileSync(manifests, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
   const writeConfig = (text: string): void =>
     writeFileSync(file, head(folder, port) + text.replaceAll('{manifests}', manifests))
-  writeManifest('objects.yaml', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: options.objects ?? [] }))
+  writeObjects(options.objects ?? [])
   writeConfig(config)
   const loaded = loadConfig(file, loadOptions())
-  const server = new RunningServer(loaded, systemClock, silentLog)
+  const server = new RunningServer(loaded, systemClock, options.log ?? silentLog)
   const stop = (): Promise<void> => server.stop({ force: true })
   t.teardown(async () => {
     await stop()
@@ -74,13 +77,14 @@ export async function startInProcess(
     address: bound.address,
     port: bound.port,
     text: `${bound.address}:${bound.port}`,
-    writeManifest,
+    file,
+    writeObjects,
     writeConfig,
     stop
   }
 }
 
-/** A configuration of cluster `b` whose only source is the folder of manifests. */
+/** A configuration of cluster `b` whose source is the file of objects. */
 export const clusterB = (rest: string, cluster = ''): string =>
   `cluster: {name: b, source: {manifests: ["{manifests}"]}, reverse: [10.0.0.0/8]${cluster}}\n${rest}`
 
@@ -195,7 +199,7 @@ export async function exchangeTcp(where: Where, octets: Uint8Array, timeoutMs = 
 export function readReply(octets: Buffer, tookMs = 0): Reply {
   const packet = dnsPacket.decode(octets)
   const opt = packet.additionals?.find((record) => record.type === 'OPT')
-  const options = (opt?.options ?? null) as PacketOpt[] | null
+  const options = (opt?.options ?? null) as unknown as ReadOption[] | null
   // The high bits of the RCODE are the first octet of the OPT record's TTL. RFC 6891 §6.1.3.
   const high = opt === undefined ? 0 : (opt as unknown as { extendedRcode: number }).extendedRcode
   const rcode = high === 0 ? (packet as unknown as { rcode: string }).rcode : `RCODE${high * 16 + (octets[3]! & 0x0f)}`
@@ -219,7 +223,7 @@ export function readReply(octets: Buffer, tookMs = 0): Reply {
     authority,
     additional: (packet.additionals ?? []).filter(({ type }) => type !== 'OPT').map(recordText),
     ttl: ttls.length === 0 ? null : Math.min(...ttls),
-    ede: (options ?? []).filter(({ code }) => Number(code) === edeOption).map(readEde),
+    ede: (options ?? []).filter(({ code }) => code === edeOption).map(readEde),
     options: options?.map(({ code }) => code) ?? null,
     packet,
     tookMs
@@ -229,8 +233,10 @@ export function readReply(octets: Buffer, tookMs = 0): Reply {
 /** RFC 8914 §2. */
 const edeOption = 15
 
-function readEde(option: PacketOpt): { code: number; text: string } {
-  const data = (option as unknown as { data: Buffer }).data
+/** An option as dns-packet gives it; its types know four codes only. */
+type ReadOption = Readonly<{ code: number; data: Buffer }>
+
+function readEde({ data }: ReadOption): { code: number; text: string } {
   return { code: data.readUInt16BE(0), text: data.subarray(2).toString('utf8') }
 }
 
@@ -249,7 +255,7 @@ function dataText(record: Answer): string {
     case 'TXT':
       return [record.data].flat().map(String).join(' ')
     default:
-      return 'data' in record ? String(record.data) : ''
+      return (record as { data?: string }).data ?? ''
   }
 }
 
