@@ -85,9 +85,13 @@ export const presentPeer = (peer: PeerStatus, policies: readonly Policy[]): Peer
   stats: peer.stats
 })
 
-export function presentPolicy(inspect: Inspectable, policy: Policy): PolicyJson {
-  const config = inspect.config()
+export function presentPolicies(inspect: Inspectable, policies: readonly Policy[]): PolicyJson[] {
   const peers = new Map(inspect.peers().map((peer) => [peer.name, peer]))
+  return policies.map((policy) => presentPolicy(inspect, policy, peers))
+}
+
+function presentPolicy(inspect: Inspectable, policy: Policy, peers: ReadonlyMap<string, PeerStatus>): PolicyJson {
+  const config = inspect.config()
   const { order, excluded, allDown } = inspect.policyOrder(policy)
   const asked = order.filter((target) => !excluded.includes(target))
   const answers = answersOfPolicy(inspect.dataPlane.stats, policy.name)

@@ -16,7 +16,7 @@ import type {
 import { presentConfig } from './config-json.ts'
 import type { Inspectable } from './inspectable.ts'
 import { presentCacheEntry, presentTrace, presentZone, recordsOf } from './present-records.ts'
-import { presentPeer, presentPolicy, presentStatus } from './present-state.ts'
+import { presentPeer, presentPolicies, presentStatus } from './present-state.ts'
 import { readRecordFilter, type RecordFilter } from './record-filter.ts'
 import { errorReply, jsonReply, type AdminRequest, type Handler, type Reply } from './reply.ts'
 import {
@@ -57,14 +57,14 @@ export function statusApiRoutes(inspect: Inspectable): Route[] {
 }
 
 const policies = (inspect: Inspectable): PoliciesJson => ({
-  policies: inspect.parts().policies.policies.map((policy) => presentPolicy(inspect, policy))
+  policies: presentPolicies(inspect, inspect.parts().policies.policies)
 })
 
 function onePolicy(inspect: Inspectable, name: string): Reply {
   const policy = inspect.parts().policies.policies.find((it) => it.name === name)
   return policy === undefined
     ? errorReply(404, `no policy is called \`${name}\``)
-    : jsonReply(200, presentPolicy(inspect, policy))
+    : jsonReply(200, presentPolicies(inspect, [policy])[0])
 }
 
 const peers = (inspect: Inspectable): PeersJson => ({

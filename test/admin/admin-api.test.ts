@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import type { CacheJson, FlushJson, PeersJson, PoliciesJson, PolicyJson, RecordsJson, StatusJson, TraceJson, ZonesJson } from '../../src/admin/api-types.ts' // prettier-ignore
 import { healthRoutes } from '../../src/admin/health.ts'
+import { startAdmin } from '../../src/admin/http-server.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { askOnce } from '../../src/peer/one-shot.ts'
 import { parseType } from '../../src/wire/iana.ts'
 import { decodeMessage } from '../../src/wire/message.ts'
@@ -72,6 +74,19 @@ test('the two listeners, and health', async (t) => {
     body: '[+] sockets\n[-] serving: the server is being stopped\nnot ready: serving\n'
   })
   t.match(await reply('/healthz'), { status: 200 }, 'alive all the same')
+})
+
+test('startAdmin opens both listeners or none', async (t) => {
+  const { a, b } = await startTwoClusters(t)
+  const free = { address: '127.0.0.1', port: 0 }
+  const parts = { inspect: b.inspect, clock: systemClock, log: silentLog }
+  const before = process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length
+  await t.rejects(startAdmin({ observe: free, admin: a.adminAddress, ...parts }), { code: 'EADDRINUSE' })
+  const after = process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length
+  t.equal(after, before, 'the first one is closed again')
+  const off = await startAdmin({ observe: null, admin: null, ...parts })
+  t.match(off, { observeAddress: null, adminAddress: null })
+  await off.close()
 })
 
 /** A metric's type and labels as one text. */

@@ -201,6 +201,32 @@ test('query shows what a server gives, and says so where it gives nothing', asyn
   t.match(unknown, { code: 1, err: /^peerdns: no address is known for nobody\.invalid: E[A-Z_]+\n$/ })
 })
 
+test('records list asks page by page', async (t) => {
+  const records = Array.from({ length: 25_000 }, (_, at) => ({
+    name: `r${at}.`,
+    type: 'A',
+    ttlSeconds: 5,
+    data: '10.0.0.1'
+  }))
+  let serial = 7
+  const server = createServer((request, response) => {
+    const query = new URL(request.url!, 'http://x').searchParams
+    const [offset, limit] = [Number(query.get('offset')), Number(query.get('limit'))]
+    const page = records.slice(offset, offset + limit)
+    response.end(JSON.stringify({ zone: 'z.', serial, records: page, isComplete: offset + limit >= records.length }))
+  })
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done))
+  t.teardown(() => server.close())
+  const env = { PEERDNS_ADMIN: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const list = async (): Promise<{ records: unknown[]; isSnapshot: boolean }> =>
+    JSON.parse((await command('records list -o json', env)).out) as { records: unknown[]; isSnapshot: boolean }
+  const whole = await list()
+  t.same(whole.records, records)
+  t.equal(whole.isSnapshot, true)
+  server.prependListener('request', () => serial++)
+  t.equal((await list()).isSnapshot, false, 'the zone changed on the way')
+})
+
 test('table, elapsed and printable', async (t) => {
   t.equal(table(['A', 'LONG'], [['value', null], ['', '\u001b[32mup\u001b[39m']]), 'A      LONG\nvalue  -\n       \u001b[32mup\u001b[39m\n') // prettier-ignore
   t.equal(table(['A', 'B'], [['\u001b[32mup\u001b[39m', 'x'], ['down', 'y']]), 'A     B\n\u001b[32mup\u001b[39m    x\ndown  y\n') // prettier-ignore
