@@ -1,5 +1,6 @@
 /** Health, metrics and the status API of a real server, over HTTP. */
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import type { CacheJson, FlushJson, PeersJson, PoliciesJson, PolicyJson, RecordsJson, StatusJson, TraceJson, ZonesJson } from '../../src/admin/api-types.ts' // prettier-ignore
 import { healthRoutes } from '../../src/admin/health.ts'
@@ -80,10 +81,12 @@ test('startAdmin opens both listeners or none', async (t) => {
   const { a, b } = await startTwoClusters(t)
   const free = { address: '127.0.0.1', port: 0 }
   const parts = { inspect: b.inspect, clock: systemClock, log: silentLog }
-  const before = process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length
+  const openServers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length
+  const before = openServers()
   await t.rejects(startAdmin({ observe: free, admin: a.adminAddress, ...parts }), { code: 'EADDRINUSE' })
-  const after = process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length
-  t.equal(after, before, 'the first one is closed again')
+  // A handle is gone a turn after its close.
+  for (let turns = 0; turns < 50 && openServers() > before; turns++) await sleep(1)
+  t.equal(openServers(), before, 'the first one is closed again')
   const off = await startAdmin({ observe: null, admin: null, ...parts })
   t.match(off, { observeAddress: null, adminAddress: null })
   await off.close()
@@ -164,7 +167,7 @@ test('/api/v1 tells what the server knows', async (t) => {
     cache: { limitOctets: 64 * 1024 * 1024 },
     policies: 2
   })
-  t.match(JSON.stringify(status.source.problems), /broken/, 'the object that was left out is named')
+  t.match(JSON.stringify(status.source.problems), /b\.yaml:\d+:\d+"[^}]*not-an-address/, 'what was left out is told')
   t.equal(status.startedAt, new Date(b.startedAtEpochMs).toISOString())
 
   const { zones } = await json<ZonesJson>(`${url}/zones`)
