@@ -16,7 +16,7 @@ import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
 import { hostPortToText } from '../base/host-port.ts'
 import { inFlightPerPeer } from '../base/limits.ts'
 import { rootName, type DomainName } from '../wire/name.ts'
-import { toTheirs, zoneOfDnsName } from '../policy/zone-mapping.ts'
+import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
 import { loadOptions } from './load-options.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
@@ -230,7 +230,7 @@ function firstDnsName(config: Config, peer: string): DomainName | null {
     const target = policy.targets.find((candidate) => candidate.peer === peer)
     if (target === undefined) continue
     const dnsName = policy.dnsNames[0]!
-    const zone = zoneOfDnsName(dnsName, [config.cluster.zone, config.cluster.clustersetZone])
+    const zone = mappedZoneOf(dnsName, [config.cluster.zone, config.cluster.clustersetZone])
     return toTheirs(dnsName, target.zone === null ? null : { ours: zone, theirs: target.zone }) ?? dnsName
   }
   return null

@@ -31,8 +31,8 @@ const denialTypes: ReadonlySet<number> = new Set([RRTYPE.NSEC, RRTYPE.NSEC3])
  * - answer: the chain qname -> CNAME... -> qtype, alias first whatever the order was, as far as it stays in the zone.
  *   A CNAME may lead out of the zone: it is kept, what lies behind is not, and an NXDOMAIN, which would be about that
  *   other name (RFC 6604 §3), becomes NOERROR. QTYPE ANY: the RRsets of qname.
- * - authority: the SOA at or above the name that the denial is about, inside the zone. With a denial its TTL is at most
- *   its MINIMUM (RFC 2308 §5). NS records go: referrals are not followed.
+ * - authority: the SOA at or above the name that the denial is about, inside the zone (or above it, where the question
+ *   says that the zone may begin there). With a denial its TTL is at most its MINIMUM (RFC 2308 §5). NS records go: referrals are not followed.
  * - additional: addresses of the SRV, MX and NS targets in the answer, inside the zone.
  * - With DO also the RRSIGs of what is kept, and NSEC and NSEC3.
  *
@@ -40,7 +40,7 @@ const denialTypes: ReadonlySet<number> = new Set([RRTYPE.NSEC, RRTYPE.NSEC3])
  */
 export function cleanReply(
   message: Message,
-  question: Pick<PeerQuestion, 'name' | 'type' | 'dnssecOk'>,
+  question: Pick<PeerQuestion, 'name' | 'type' | 'dnssecOk' | 'soaMayBeAbove'>,
   zone: DomainName
 ): Sections | null {
   if (!isSameQuestion(message, question)) return null
@@ -50,7 +50,9 @@ export function cleanReply(
   if (message.rcode === RCODE.NXDOMAIN && chain.hasWanted) return null
 
   const isDenial = !chain.hasWanted && chain.lastName !== null
-  const authority = authorityOf(trustedSets(message.authority).filter(inZone), chain, isDenial, question.dnssecOk)
+  const isProof = (set: RRset): boolean =>
+    inZone(set) || (question.soaMayBeAbove === true && set.type === RRTYPE.SOA && isAtOrBelow(zone, set.owner))
+  const authority = authorityOf(trustedSets(message.authority).filter(isProof), chain, isDenial, question.dnssecOk)
   const targets = targetsOf(chain.answer)
   const isTargetAddress = (set: RRset): boolean => addressTypes.has(set.type) && targets.has(set.owner)
   return {

@@ -60,8 +60,16 @@ export class PeerQuery {
 }
 
 /** Questions that may share one exchange have equal keys. */
-export function questionKey({ name, type, dnssecOk, checkingDisabled, options, zone }: PeerQuestion): string {
-  let key = `${type} ${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0} ${name}${zone ?? ''}`
+export function questionKey({
+  name,
+  type,
+  dnssecOk,
+  checkingDisabled,
+  options,
+  zone,
+  soaMayBeAbove
+}: PeerQuestion): string {
+  let key = `${type} ${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0}${soaMayBeAbove === true ? 1 : 0} ${name}${zone ?? ''}`
   for (const { code, data } of options) key += ` ${code}:${latin1Of(data, 0, data.length)}`
   return key
 }

@@ -32,6 +32,8 @@ export type PeerQuestion = Readonly<{
   options: readonly EdnsOption[]
   /** What the target calls its zone, where it is not the peer's: records outside of it are dropped. */
   zone?: DomainName
+  /** That zone may begin above the name given as `zone`: then a SOA from above it proves a denial too. */
+  soaMayBeAbove?: boolean
 }>
 
 /**

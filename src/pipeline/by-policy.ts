@@ -94,13 +94,15 @@ function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: Doma
   const peer = target.peer === null ? undefined : parts.peers.get(target.peer)
   if (peer === undefined) return null
   const { policy, zone } = match
-  const mapping = zoneMapping(zone, target)
+  const mapping = zoneMapping(match.mappedZone, target)
+  const theirZone = toTheirs(zone, mapping) ?? zone
   const isInZone = isAtOrBelow(qname, zone)
   return {
     peer: peer.peer,
     target: target.id,
     kind: 'peer',
-    zone: isInZone ? (mapping?.theirs ?? zone) : rootName,
+    zone: isInZone ? theirZone : rootName,
+    soaMayBeAbove: !match.isApexKnown && theirZone === zone,
     mapping,
     caps: {
       maxTtlSeconds: policy.maxTtlSeconds ?? unlimitedTtlSeconds,

@@ -31,6 +31,8 @@ export type PeerRoute = Readonly<{
   kind: 'peer' | 'upstream'
   /** The zone that names in the target's answers may speak of; the root: any. */
   zone: DomainName
+  /** That zone may begin above the name given as `zone`. */
+  soaMayBeAbove: boolean
   mapping: ZoneMapping
   caps: TtlCaps
 }>
@@ -202,6 +204,7 @@ async function oneOutcome(
       name: question.name,
       type: question.type,
       zone: route.zone,
+      soaMayBeAbove: route.soaMayBeAbove,
       dnssecOk: query.dnssecOk,
       checkingDisabled: query.checkingDisabled,
       options: [encodePeerdnsOption({ instances, state: null })]

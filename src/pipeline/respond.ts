@@ -126,7 +126,8 @@ function zoneAnswer(parts: Parts, query: Query, zone: ZoneStore): Answer {
 const forwardTarget = 'forward'
 
 function forwardRoute(parts: Parts, peer: PeerRoute['peer']): PeerRoute {
-  return { peer, target: forwardTarget, kind: 'upstream', zone: rootName, mapping: null, caps: parts.cacheLimits }
+  const caps = parts.cacheLimits
+  return { peer, target: forwardTarget, kind: 'upstream', zone: rootName, soaMayBeAbove: false, mapping: null, caps }
 }
 
 function forwardAnswer(outcome: Outcome): Answer {

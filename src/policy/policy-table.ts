@@ -1,21 +1,32 @@
 /** Which policy decides a name: the longest dnsName wins, and a policy that is not for this client is passed over. */
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { Policy } from './policy.ts'
-import { zoneOfDnsName } from './zone-mapping.ts'
+import { mappedZoneOf, zoneOfDnsName } from './zone-mapping.ts'
 
-/** A policy and the one of its dnsNames that matched; `zone` is the zone that the dnsName lies in, as we call it. */
-export type PolicyMatch = Readonly<{ policy: Policy; dnsName: DomainName; zone: DomainName }>
+/** A policy and the one of its dnsNames that matched. */
+export type PolicyMatch = Readonly<{
+  policy: Policy
+  dnsName: DomainName
+  /** The zone that the dnsName lies in, as we call it. */
+  zone: DomainName
+  /** False where nothing tells where that zone begins: at the dnsName, or somewhere above. */
+  isApexKnown: boolean
+  /** The zone, as we call it, that a target's `zone` is another name of. */
+  mappedZone: DomainName
+}>
 
 export class PolicyTable {
   readonly policies: readonly Policy[]
   readonly #byDnsName = new Map<DomainName, PolicyMatch[]>()
 
-  /** `ownZones` are the zones that this cluster calls its own; they give each dnsName its zone. */
+  /** `ownZones` are the zones that this cluster calls its own, the cluster zone first; they give each dnsName its zone. */
   constructor(policies: readonly Policy[], ownZones: readonly DomainName[]) {
     this.policies = policies
     for (const policy of policies) {
       for (const dnsName of policy.dnsNames) {
-        const match = { policy, dnsName, zone: zoneOfDnsName(dnsName, ownZones) }
+        const zone = zoneOfDnsName(dnsName, ownZones)
+        const isApexKnown = zone !== dnsName || ownZones.includes(zone)
+        const match = { policy, dnsName, zone, isApexKnown, mappedZone: mappedZoneOf(dnsName, ownZones) }
         const matches = this.#byDnsName.get(dnsName)
         if (matches === undefined) this.#byDnsName.set(dnsName, [match])
         else matches.push(match)

@@ -6,7 +6,7 @@
  * that cluster (CNAME, SRV, PTR, NS, MX, SOA).
  */
 import { RRTYPE } from '../wire/iana.ts'
-import { isAtOrBelow, labelsOf, parentOf, replaceSuffix, type DomainName } from '../wire/name.ts'
+import { isAtOrBelow, labelsOf, parentOf, parseName, replaceSuffix, type DomainName } from '../wire/name.ts'
 import { mapRdataNames } from '../wire/rdata-names.ts'
 import type { RRset, Sections } from '../wire/rr.ts'
 import type { Target } from './policy.ts'
@@ -28,7 +28,19 @@ export function zoneOfDnsName(dnsName: DomainName, ownZones: readonly DomainName
   return zone
 }
 
-/** How names map towards one target of a policy whose dnsName lies in the zone that we call `ours`. */
+/** `in-addr.arpa` and `ip6.arpa`: all clusters call these names the same. */
+const reverseRoots = ['in-addr.arpa', 'ip6.arpa'].map(parseName)
+
+/**
+ * The zone, as we call it, whose names a target's `zone` renames in a policy with this dnsName: the one that it lies
+ * in; our cluster zone (the first one of `ownZones`) for a reverse name, since its PTR records point there.
+ */
+export function mappedZoneOf(dnsName: DomainName, ownZones: readonly DomainName[]): DomainName {
+  const isReverse = reverseRoots.some((root) => isAtOrBelow(dnsName, root))
+  return isReverse ? (ownZones[0] ?? dnsName) : zoneOfDnsName(dnsName, ownZones)
+}
+
+/** How names map towards one target, where its zone is the one that we call `ours`. */
 export function zoneMapping(ours: DomainName, target: Target): ZoneMapping {
   return target.zone === null || target.zone === ours ? null : { ours, theirs: target.zone }
 }

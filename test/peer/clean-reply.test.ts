@@ -241,3 +241,16 @@ test('cleanReply: whatever is sent, what is left hangs together and lies in the 
   )
   t.pass('2,000 replies')
 })
+
+test('cleanReply: a zone that may begin above believes a SOA from there, and nothing else', async (t) => {
+  const message = messageOf({ rcode: 3, authorities: [soa('local', 300, 5)], additionals: [] })
+  const question = { name: parseName(qname), type: RRTYPE.A, dnssecOk: false }
+  const above = cleanReply(message, { ...question, soaMayBeAbove: true }, parseName(zone))
+  t.same(
+    above?.authority.map(({ owner, ttlSeconds }) => `${nameToText(owner)} ${ttlSeconds}`),
+    ['local. 5']
+  )
+  t.same(cleanReply(message, question, parseName(zone))?.authority, [])
+  const beside = messageOf({ rcode: 3, authorities: [soa('example.org', 300, 5)], additionals: [] })
+  t.same(cleanReply(beside, { ...question, soaMayBeAbove: true }, parseName(zone))?.authority, [])
+})

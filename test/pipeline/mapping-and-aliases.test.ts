@@ -189,3 +189,31 @@ test('A and AAAA of one name come from one target, while the first one fails for
   b.server.cache.flush()
   t.ok(await until(async () => (await ask(b, below('api'), { type: 'AAAA' })).text === 'fd00::1'))
 })
+
+test('a reverse suffix keeps its names, and what its PTR records point at is mapped', async (t) => {
+  const records: StubRecord[] = [
+    { type: 'PTR', name: '1.1.30.172.in-addr.arpa', ttl: 10, data: theirs('api') },
+    { type: 'PTR', name: '2.1.30.172.in-addr.arpa', ttl: 10, data: 'www.example.org' }
+  ]
+  const a = await stub(t, records, '172.in-addr.arpa')
+  const b = await startB(t, peer('a', a), policy('p', '1.30.172.in-addr.arpa', '[{peer: a, zone: cluster-a.local}]'))
+  for (const again of ['', ' (from memory)']) {
+    t.equal((await ask(b, '1.1.30.172.in-addr.arpa', { type: 'PTR' })).text, below('api'), `ours${again}`)
+    t.equal((await ask(b, '2.1.30.172.in-addr.arpa', { type: 'PTR' })).text, 'www.example.org', `elsewhere${again}`)
+  }
+  t.same([...new Set(askedOf(a))], ['1.1.30.172.in-addr.arpa PTR', '2.1.30.172.in-addr.arpa PTR'])
+})
+
+test('a suffix outside of our zones may lie deep in the peer’s zone: its denials are denials', async (t) => {
+  const a = await stub(t, [{ type: 'A', name: 'x.deep.partner.example', ttl: 10, data: '192.0.2.1' }], 'partner.example') // prettier-ignore
+  const c = await stub(t, [{ type: 'A', name: 'none.deep.partner.example', ttl: 10, data: '192.0.2.2' }], 'partner.example') // prettier-ignore
+  const b = await startB(t, peer('a', a) + peer('c', c), policy('p', 'deep.partner.example', '[a, c]'))
+  for (let at = 0; at < 2; at++) {
+    const nodata = await ask(b, 'x.deep.partner.example', { type: 'AAAA' })
+    t.equal(nodata.text, 'NODATA')
+    t.match(nodata.authority, [/^partner\.example \d SOA /], 'with the SOA of the zone above')
+    t.equal((await ask(b, 'y.deep.partner.example')).text, 'NXDOMAIN')
+  }
+  t.same(askedOf(a), ['x.deep.partner.example AAAA', 'y.deep.partner.example A'], 'they are kept')
+  t.same(askedOf(c), ['y.deep.partner.example A'], 'NODATA is having the name')
+})

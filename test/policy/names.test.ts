@@ -5,7 +5,7 @@ import { isReserved, readKubernetesName, type KubernetesNameKind } from '../../s
 import { PolicyTable } from '../../src/policy/policy-table.ts'
 import { targetOrder, type TargetHealth } from '../../src/policy/target-order.ts'
 import type { Policy, Target } from '../../src/policy/policy.ts'
-import { toOurs, toTheirs, zoneMapping, zoneOfDnsName } from '../../src/policy/zone-mapping.ts'
+import { mappedZoneOf, toOurs, toTheirs, zoneMapping, zoneOfDnsName } from '../../src/policy/zone-mapping.ts'
 
 const zone = parseName('cluster.local')
 
@@ -164,6 +164,10 @@ test('zone mapping goes both ways', async (t) => {
 
   const longZone = parseName(`${'x'.repeat(60)}.${'y'.repeat(60)}.${'z'.repeat(60)}.local`)
   const tooLong = joinLabels(['a'.repeat(60), 'b'.repeat(60), 'svc'], zone)
+  const reverse = parseName('30.172.in-addr.arpa')
+  t.equal(mappedZoneOf(reverse, own), zone, 'a reverse name is called the same everywhere, what it points at is not')
+  t.equal(mappedZoneOf(parseName('backend.svc.cluster.local'), own), zone)
+  t.equal(nameToText(mappedZoneOf(parseName('partner.example'), own)), 'partner.example.')
   t.equal(toTheirs(tooLong, { ours: zone, theirs: longZone }), null, 'a name that would be too long has no place there')
 })
 
