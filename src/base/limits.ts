@@ -124,6 +124,50 @@ export const manifestProblems = 1_000
 /** Events that a source of objects gives in one go; a change of more objects is several. */
 export const objectEventsPerBatch = 500
 
+// The API server.
+/** A request whose reply has not begun after this time has failed: connecting, TLS and credentials included. */
+export const apiHeadersTimeoutMs = 10_000
+/** A list that sends nothing for this long has failed. */
+export const apiListIdleMs = 10_000
+/** Objects asked for in one page of a list. */
+export const apiListPageObjects = 500
+/** Objects that are held of one resource; a list of more has failed. */
+export const apiObjectsPerResource = 1_000_000
+/** Largest single object in a list or a watch; etcd takes 1.5 MiB, and JSON is longer than what it stores. */
+export const apiObjectOctets = 8 * 1024 * 1024
+/** Largest part of a list that is not its items, and largest document that is read whole. */
+export const apiDocumentOctets = 1024 * 1024
+/** So much of an error's body is read, and for so long. */
+export const apiErrorBodyOctets = 16 * 1024
+export const apiErrorBodyMs = 1_000
+/** How long a watch is asked for, in seconds. A quiet API server sends bookmarks too rarely to tell whether it lives. */
+export const watchMinSeconds = 20
+export const watchMaxSeconds = 25
+/** A watch that has not ended so long after its time is dead. */
+export const watchGraceMs = 3_000
+/** A watch that has held for this long is good: waits begin at their shortest again, and a loss is over. */
+export const watchProvenMs = 5_000
+/** Between attempts at the API server; doubled with each failure. */
+export const apiBackoffMinMs = 200
+export const apiBackoffMaxMs = 10_000
+/** The same for what it refuses or does not know, which takes somebody to change it. */
+export const apiRefusedBackoffMaxMs = 30_000
+/** A `Retry-After` is kept up to this. */
+export const apiRetryAfterMaxMs = 60_000
+/** Token, certificates and CA are read again after this time. */
+export const apiCredentialsMs = 60_000
+/** Largest token, CA or kubeconfig file. */
+export const apiCredentialsOctets = 1024 * 1024
+/** An API group that may come is looked for again after a time between these. */
+export const apiDiscoveryMinMs = 20_000
+export const apiDiscoveryMaxMs = 25_000
+/** Each resource is compared with the API server so often, and what the watch has still to tell gets so long to arrive. */
+export const auditEveryMs = 600_000
+export const auditCatchUpMs = 5_000
+/** Work on lists and watches in one turn of the event loop, with what listens to them; everybody else waits for it. */
+export const apiTurnMs = 4
+export const apiObjectsPerTurn = 500
+
 // The answer cache.
 /** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */
 export const failureTtlMaxSeconds = 5
@@ -139,6 +183,8 @@ export const knownServiceNames = 20_000
 export const targetBudgetMs = 400
 
 // Configuration.
+/** A new source of objects has this long to give a whole cluster before the old one is kept. */
+export const viewTakeoverMs = 60_000
 /** Largest configuration file that is read. */
 export const configFileOctets = 1024 * 1024
 /** Aliases (`*name`) that a configuration file may use; they multiply what has to be read. */

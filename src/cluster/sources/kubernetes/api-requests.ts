@@ -1,0 +1,178 @@
+/**
+ * Requests to the API server: one at a time on one connection that is kept, every wait bounded, every failure an
+ * ApiError. Only GET: peerdns changes nothing in a cluster.
+ */
+import { Agent as HttpAgent, request as httpRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { Clock } from '../../../base/clock.ts'
+import { apiDocumentOctets, apiErrorBodyMs, apiErrorBodyOctets, apiHeadersTimeoutMs } from '../../../base/limits.ts'
+import type { ApiAccess, ApiTarget, TlsOptions } from './api-access.ts'
+import { ApiError, asApiError, errorOfStatus } from './api-error.ts'
+
+export type Query = Readonly<Record<string, string>>
+
+/** `cut` ends the connection; whoever reads the body gets that error. */
+export type ApiResponse = Readonly<{ body: AsyncIterable<Buffer>; cut: (error: ApiError) => void }>
+
+export class ApiConnection {
+  readonly #access: ApiAccess
+  readonly #clock: Clock
+  #agent: HttpAgent | HttpsAgent | null = null
+  #agentTls: TlsOptions | null = null
+  #cutCurrent: (error: ApiError) => void = () => {}
+  #isClosed = false
+
+  constructor(access: ApiAccess, clock: Clock) {
+    this.#access = access
+    this.#clock = clock
+  }
+
+  /**
+   * Sends a GET and resolves once the reply begins, if that is 200. The body has to be read to its end, or cut, before
+   * the next request.
+   * @throws ApiError
+   */
+  async open(path: string, query: Query, accept = 'application/json'): Promise<ApiResponse> {
+    if (this.#isClosed) throw new ApiError('cut', 'closed')
+    const exchange = new Exchange()
+    this.#cutCurrent = exchange.cut
+    const stopWaiting = this.#clock.after(apiHeadersTimeoutMs, () => {
+      exchange.cut(new ApiError('timeout', `no reply within ${apiHeadersTimeoutMs} ms`))
+    })
+    let target: ApiTarget
+    let message: IncomingMessage
+    try {
+      target = await exchange.orCut(this.#access.target())
+      message = await exchange.orCut(exchange.send(this.#request(target, path, query, accept)))
+    } finally {
+      stopWaiting()
+    }
+    if (message.statusCode === 200) return { body: exchange.body(message), cut: exchange.cut }
+    if (message.statusCode === 401) this.#access.forget(target)
+    throw await this.#errorOf(exchange, message)
+  }
+
+  /** One whole JSON document of bounded size. */
+  async document(path: string, query: Query = {}): Promise<unknown> {
+    const { body, cut } = await this.open(path, query)
+    const stopWaiting = this.#clock.after(apiHeadersTimeoutMs, () =>
+      cut(new ApiError('timeout', `${path} does not end`))
+    )
+    try {
+      const { text, isWhole } = await readUpTo(body, apiDocumentOctets)
+      if (!isWhole) throw new ApiError('format', `${path} is larger than ${apiDocumentOctets} octets`)
+      return JSON.parse(text)
+    } catch (error) {
+      throw error instanceof SyntaxError ? new ApiError('format', `${path} is not JSON`) : error
+    } finally {
+      stopWaiting()
+    }
+  }
+
+  /** Ends what is under way; the connection is made anew for the next request. */
+  cut(error: ApiError): void {
+    this.#cutCurrent(error)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.cut(new ApiError('cut', 'closed'))
+    this.#agent?.destroy()
+  }
+
+  #request({ url, headers, tls }: ApiTarget, path: string, query: Query, accept: string): ClientRequest {
+    if (this.#isClosed) throw new ApiError('cut', 'closed')
+    const isTls = url.protocol === 'https:'
+    if (this.#agent === null || this.#agentTls !== tls) {
+      this.#agent?.destroy()
+      const options = { keepAlive: true, maxSockets: 1, maxFreeSockets: 1 }
+      this.#agent = isTls ? new HttpsAgent({ ...options, ...tls }) : new HttpAgent(options)
+      this.#agentTls = tls
+    }
+    const search = new URLSearchParams(query).toString()
+    return (isTls ? httpsRequest : httpRequest)({
+      // node:net wants addresses without brackets.
+      hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+      path: url.pathname.replace(/\/$/, '') + path + (search === '' ? '' : `?${search}`),
+      method: 'GET',
+      headers: { ...headers, accept, 'user-agent': 'peerdns' },
+      agent: this.#agent
+    })
+  }
+
+  async #errorOf(exchange: Exchange, message: IncomingMessage): Promise<ApiError> {
+    const stopWaiting = this.#clock.after(apiErrorBodyMs, () =>
+      exchange.cut(new ApiError('timeout', 'an error that does not end'))
+    )
+    let status: unknown = null
+    try {
+      const { text } = await readUpTo(exchange.body(message), apiErrorBodyOctets)
+      status = JSON.parse(text)
+    } catch {
+      // Proxies answer in HTML, and a body may break off: the status code says enough.
+    } finally {
+      stopWaiting()
+    }
+    return errorOfStatus(status, message.statusCode ?? 0, message.headers['retry-after'])
+  }
+}
+
+/** One request and its reply, with one reason why it was cut. */
+class Exchange {
+  #request: ClientRequest | null = null
+  #message: IncomingMessage | null = null
+  #reason: ApiError | null = null
+  #reject: (error: ApiError) => void = () => {}
+
+  readonly cut = (error: ApiError): void => {
+    this.#reason ??= error
+    this.#reject(this.#reason)
+    this.#request?.destroy(this.#reason)
+    this.#message?.destroy(this.#reason)
+  }
+
+  /** Waits for the promise, but not beyond a cut. */
+  async orCut<T>(promise: Promise<T>): Promise<T> {
+    const isCut = new Promise<never>((_, reject) => {
+      this.#reject = reject
+      if (this.#reason !== null) reject(this.#reason)
+    })
+    return Promise.race([promise, isCut])
+  }
+
+  async send(request: ClientRequest): Promise<IncomingMessage> {
+    this.#request = request
+    return new Promise((resolve, reject) => {
+      // Stays for good: a connection may break long after the reply has begun.
+      request.on('error', (error) => reject(this.#reason ?? asApiError(error)))
+      request.on('response', (message) => {
+        this.#message = message
+        message.on('error', () => {})
+        resolve(message)
+      })
+      request.end()
+    })
+  }
+
+  async *body(message: IncomingMessage): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of message) yield chunk as Buffer
+    } catch (error) {
+      throw this.#reason ?? asApiError(error)
+    }
+    if (this.#reason !== null) throw this.#reason
+  }
+}
+
+async function readUpTo(body: AsyncIterable<Buffer>, maxOctets: number): Promise<{ text: string; isWhole: boolean }> {
+  const parts: Buffer[] = []
+  let octets = 0
+  for await (const chunk of body) {
+    octets += chunk.length
+    parts.push(chunk)
+    if (octets > maxOctets) break
+  }
+  return { text: Buffer.concat(parts).toString('utf8'), isWhole: octets <= maxOctets }
+}

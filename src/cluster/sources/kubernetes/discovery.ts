@@ -1,0 +1,67 @@
+/** What is listed and watched, and where it is: fixed for what every cluster has, to be looked for otherwise. */
+import type { ObjectKind } from '../../object-event.ts'
+import { ApiError } from './api-error.ts'
+import type { ApiConnection } from './api-requests.ts'
+
+export type Resource = Readonly<{
+  /** As in paths and in RBAC. */
+  name: string
+  kind: ObjectKind
+  fieldSelector: string | null
+  /** The path of the list; null: this cluster has no such resource. */
+  locate: (connection: ApiConnection) => Promise<string | null>
+  /** Whether it may be missing and come later. */
+  isOptional: boolean
+}>
+
+const fixed = (name: string, kind: ObjectKind, prefix: string, fieldSelector: string | null = null): Resource => ({
+  name,
+  kind,
+  fieldSelector,
+  locate: async () => `${prefix}/${name}`,
+  isOptional: false
+})
+
+const group = 'multicluster.x-k8s.io'
+/** The first that is served is taken: v1beta1 is what the CRD stores and has all fields of v1alpha1. KEP-1645. */
+const versions = ['v1beta1', 'v1alpha1']
+
+export const services = fixed('services', 'Service', '/api/v1')
+export const namespaces = fixed('namespaces', 'Namespace', '/api/v1')
+export const endpointSlices = fixed('endpointslices', 'EndpointSlice', '/apis/discovery.k8s.io/v1')
+/** Pods that have finished keep their address in their status while others already use it. */
+export const pods = fixed('pods', 'Pod', '/api/v1', 'status.phase!=Succeeded,status.phase!=Failed')
+
+export const serviceImports: Resource = {
+  name: 'serviceimports',
+  kind: 'ServiceImport',
+  fieldSelector: null,
+  locate: locateServiceImports,
+  isOptional: true
+}
+
+async function locateServiceImports(connection: ApiConnection): Promise<string | null> {
+  const served = namesIn(await orNull(connection.document(`/apis/${group}`)), 'versions', 'version')
+  for (const version of versions.filter((it) => served.has(it))) {
+    // The group may be there without this resource: ServiceExport is a CRD of its own.
+    const resources = namesIn(await orNull(connection.document(`/apis/${group}/${version}`)), 'resources', 'name')
+    if (resources.has('serviceimports')) return `/apis/${group}/${version}/serviceimports`
+  }
+  return null
+}
+
+async function orNull(document: Promise<unknown>): Promise<unknown> {
+  try {
+    return await document
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
+}
+
+/** The texts under `key` in a document's list; a document that does not have them has none. */
+function namesIn(document: unknown, list: string, key: string): Set<unknown> {
+  const entries = (document as Record<string, unknown> | null)?.[list]
+  if (!Array.isArray(entries)) return new Set()
+  return new Set(entries.map((entry) => (entry as Record<string, unknown> | null)?.[key]))
+}

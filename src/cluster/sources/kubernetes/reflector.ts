@@ -1,0 +1,325 @@
+/**
+ * Keeps up with one resource of the API server for ever: lists it, watches it from there, and begins again where that
+ * breaks. It ends only by close().
+ *
+ *     locate -> list -> watch (20 to 25 s) -> watch -> ...
+ *
+ * Every watch is asked to end soon, so one that does not is known to be dead: a quiet API server sends nothing for
+ * minutes, and a connection can die without a sign. A watch that ended too early, or badly, is resumed only if the
+ * API server's history still reaches up to what we know: storage that was emptied or rolled back would stay silent.
+ */
+import type { Clock } from '../../../base/clock.ts'
+import {
+  apiDiscoveryMaxMs,
+  apiDiscoveryMinMs,
+  watchGraceMs,
+  watchMaxSeconds,
+  watchMinSeconds
+} from '../../../base/limits.ts'
+import type { Logger } from '../../../base/log.ts'
+import type { ObjectKind } from '../../object-event.ts'
+import type { ApiAccess } from './api-access.ts'
+import { ApiError, asApiError } from './api-error.ts'
+import { ApiConnection } from './api-requests.ts'
+import type { Query } from './api-requests.ts'
+import { BackOff } from './back-off.ts'
+import type { Resource } from './discovery.ts'
+import { EventQueue } from './event-queue.ts'
+import type { OnEvents } from './event-queue.ts'
+import { HeldObjects } from './held-objects.ts'
+import { readList, readListVersion } from './list-reader.ts'
+import type { ListRequest } from './list-reader.ts'
+import { LossLog } from './loss-log.ts'
+import { compareResourceVersions } from './resource-version.ts'
+import { Sleeper } from './sleeper.ts'
+import type { Turns } from './turns.ts'
+import { readWatch } from './watch-reader.ts'
+
+export type ReflectorState = 'listing' | 'watching' | 'waiting'
+
+export type ResourceStatus = Readonly<{
+  name: string
+  kind: ObjectKind
+  /** null: this cluster has no such resource, or nothing is known yet. */
+  path: string | null
+  state: ReflectorState
+  /** Whether it has been listed whole once, or is known to be missing. */
+  hasSynced: boolean
+  objects: number
+  lastSignOfLifeAgeMs: number | null
+  resourceVersion: string
+  lists: number
+  watches: number
+  /** Events told. */
+  events: number
+  /** Requests that failed, watches that did not end as they should, and answers that could not be read. */
+  errors: number
+  /** Of these, those that could not be read. */
+  unreadable: number
+  /** Events that the listener threw at. */
+  handlerErrors: number
+  audits: number
+  /** Objects that an audit found to differ. */
+  drift: number
+  lastError: Readonly<{ text: string; ageMs: number }> | null
+}>
+
+export type ReflectorOptions = Readonly<{
+  resource: Resource
+  access: ApiAccess
+  clock: Clock
+  log: Logger
+  random: () => number
+  turns: Turns
+  onEvents: OnEvents
+  /** Called once, when the first list has been told whole. */
+  onSynced: () => void
+}>
+
+export class Reflector {
+  readonly resource: Resource
+  readonly held: HeldObjects
+  /** Counts since the start; never reset. `drift` is counted by the audit, and `events` are those told. */
+  readonly stats = { lists: 0, watches: 0, errors: 0, unreadable: 0, drift: 0, audits: 0 }
+  readonly #options: ReflectorOptions
+  readonly #connection: ApiConnection
+  readonly #queue: EventQueue
+  readonly #backOff: BackOff
+  readonly #lossLog: LossLog
+  readonly #sleeper: Sleeper
+  #state: ReflectorState = 'waiting'
+  #path: string | null = null
+  #resourceVersion = ''
+  #mustList = true
+  #mustCheckHistory = false
+  #hasSynced = false
+  #lastSignOfLifeMs: number | null = null
+  #lastError: Readonly<{ text: string; atMs: number }> | null = null
+  #running: Promise<void> | null = null
+  #isClosed = false
+
+  constructor(options: ReflectorOptions) {
+    const { resource, access, clock, log, onEvents } = options
+    this.#options = options
+    this.resource = resource
+    this.held = new HeldObjects(resource.kind)
+    this.#connection = new ApiConnection(access, clock)
+    this.#queue = new EventQueue(resource.kind, clock, log, onEvents)
+    this.#backOff = new BackOff(options.random)
+    this.#lossLog = new LossLog(resource.name, clock, log, () => this.#backOff.reset())
+    this.#sleeper = new Sleeper(clock)
+  }
+
+  get state(): ReflectorState {
+    return this.#state
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced
+  }
+
+  /** null: this cluster has no such resource, or nothing is known yet. */
+  get path(): string | null {
+    return this.#path
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#queue.close()
+    this.#lossLog.close()
+    this.#connection.close()
+    this.#sleeper.close()
+    await this.#running
+  }
+
+  /** Lists everything again, at once where a watch is running. */
+  relist(why: string): void {
+    this.#mustList = true
+    if (this.#state === 'watching') this.#connection.cut(new ApiError('cut', why))
+  }
+
+  status(): ResourceStatus {
+    const nowMs = this.#options.clock.nowMs()
+    const ageMs = (atMs: number | null): number | null => (atMs === null ? null : nowMs - atMs)
+    return {
+      name: this.resource.name,
+      kind: this.resource.kind,
+      path: this.#path,
+      state: this.#state,
+      hasSynced: this.#hasSynced,
+      objects: this.held.size,
+      lastSignOfLifeAgeMs: ageMs(this.#lastSignOfLifeMs),
+      resourceVersion: this.#resourceVersion,
+      ...this.stats,
+      events: this.#queue.stats.events,
+      handlerErrors: this.#queue.stats.handlerErrors,
+      lastError: this.#lastError === null ? null : { text: this.#lastError.text, ageMs: nowMs - this.#lastError.atMs }
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        if (this.#mustList) await this.#list()
+        if (this.#path === null) await this.#waitForResource()
+        else await this.#watch()
+      } catch (error) {
+        if (!this.#isClosed) await this.#recover(error)
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    this.#state = 'listing'
+    const { resource } = this.#options
+    const path = await resource.locate(this.#connection)
+    this.#signOfLife()
+    if (path === null) {
+      this.held.beginList()
+    } else {
+      this.#queue.arrived()
+      this.#resourceVersion = await readList(this.#listRequest(path))
+    }
+    this.#path = path
+    await this.#dropVanished()
+    this.stats.lists++
+    this.#mustList = false
+    this.#mustCheckHistory = false
+    if (this.#hasSynced || this.#isClosed) return
+    this.#hasSynced = true
+    this.#options.onSynced()
+  }
+
+  async #dropVanished(): Promise<void> {
+    const { turns } = this.#options
+    this.#queue.arrived()
+    for (const key of this.held.vanished()) {
+      this.#queue.take(null, (events) => this.held.drop(key, events))
+      if (turns.hasRoom()) continue
+      this.#queue.flush()
+      await turns.next()
+    }
+    this.#queue.flush()
+  }
+
+  /** The resource may come: it is looked for again and again, which is also the sign of life while it is missing. */
+  async #waitForResource(): Promise<void> {
+    this.#state = 'waiting'
+    this.#resourceVersion = ''
+    this.#mustList = true
+    this.#lossLog.proven()
+    const { random } = this.#options
+    await this.#sleeper.sleep(apiDiscoveryMinMs + random() * (apiDiscoveryMaxMs - apiDiscoveryMinMs))
+  }
+
+  async #watch(): Promise<void> {
+    if (this.#mustCheckHistory) await this.#checkHistory()
+    const { clock, random, turns } = this.#options
+    const seconds = watchMinSeconds + Math.floor(random() * (watchMaxSeconds - watchMinSeconds + 1))
+    const { body, cut } = await this.#connection.open(this.#path!, {
+      ...this.#selector,
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: this.#resourceVersion,
+      timeoutSeconds: String(seconds)
+    })
+    this.#signOfLife()
+    this.stats.watches++
+    this.#state = 'watching'
+    this.#lossLog.began()
+    const startedAtMs = clock.nowMs()
+    const limitMs = seconds * 1000 + watchGraceMs
+    const stopWaiting = clock.after(limitMs, () =>
+      cut(new ApiError('timeout', `a watch that does not end, for ${limitMs} ms`))
+    )
+    try {
+      await readWatch({
+        body,
+        held: this.held,
+        queue: this.#queue,
+        turns,
+        resourceVersion: this.#resourceVersion,
+        onResourceVersion: (resourceVersion) => (this.#resourceVersion = resourceVersion),
+        // Too many requests will pass; anything else may come again at the same place.
+        onErrorEvent: ({ status }) => (this.#mustList ||= status !== 429),
+        onSignOfLife: () => this.#signOfLife()
+      })
+    } finally {
+      stopWaiting()
+      this.#lossLog.ended()
+      this.#state = 'waiting'
+    }
+    if (clock.nowMs() - startedAtMs >= (seconds - 1) * 1000) return
+    // Ended politely but too early: perhaps the API server is being exchanged.
+    this.#mustCheckHistory = true
+    this.#lossLog.lost('the watch ended early')
+    await this.#sleeper.sleep(this.#backOff.nextMs(null))
+  }
+
+  /** Whether the API server still knows a state as late as ours; if not, everything is listed again. */
+  async #checkHistory(): Promise<void> {
+    const resourceVersion = await readListVersion(this.#listRequest(this.#path!))
+    this.#mustCheckHistory = false
+    if (compareResourceVersions(resourceVersion, this.#resourceVersion) >= 0) return
+    throw new ApiError('format', `the API server is at ${resourceVersion}, before ${this.#resourceVersion}`)
+  }
+
+  async #recover(thrown: unknown): Promise<void> {
+    this.#state = 'waiting'
+    const error = asApiError(thrown)
+    if (error.kind === 'cut') return
+    this.stats.errors++
+    this.#lastError = { text: error.message, atMs: this.#options.clock.nowMs() }
+    const isBug = !(thrown instanceof ApiError)
+    if (isBug) this.#options.log.error({ err: thrown, resource: this.resource.name }, 'a bug: the list begins anew')
+    if (error.kind === 'format') this.#noteUnreadable(error)
+    if (isBug || needsList(error, this.resource)) this.#mustList = true
+    else this.#mustCheckHistory = true
+    this.#lossLog.lost(error.message)
+    await this.#sleeper.sleep(this.#backOff.nextMs(error))
+  }
+
+  #noteUnreadable(error: ApiError): void {
+    this.stats.unreadable++
+    if (this.stats.unreadable > 1) return
+    this.#options.log.warn(
+      { resource: this.resource.name, reason: error.message },
+      'the API server cannot be understood'
+    )
+  }
+
+  #listRequest(path: string): ListRequest {
+    const { clock, turns } = this.#options
+    return {
+      connection: this.#connection,
+      clock,
+      turns,
+      path,
+      query: this.#selector,
+      onBegin: () => this.held.beginList(),
+      onItem: (raw) => this.#queue.take(raw, (events) => this.held.put(raw, events)),
+      onSlice: () => this.#queue.flush(),
+      onSignOfLife: () => this.#signOfLife()
+    }
+  }
+
+  get #selector(): Query {
+    const { fieldSelector } = this.resource
+    return fieldSelector === null ? {} : { fieldSelector }
+  }
+
+  #signOfLife(): void {
+    this.#lastSignOfLifeMs = this.#options.clock.nowMs()
+  }
+}
+
+/** Whether a failed request cannot be repeated from where we are. */
+function needsList(error: ApiError, { isOptional }: Resource): boolean {
+  if (error.kind === 'format' || error.isExpired || error.isFromTheFuture) return true
+  if (error.status === 404) return isOptional
+  return error.status >= 400 && error.status < 500 && ![401, 403, 429].includes(error.status)
+}

@@ -1,0 +1,94 @@
+/** Reads one watch to its end: one JSON line for each change. */
+import { apiObjectOctets } from '../../../base/limits.ts'
+import { ApiError, errorOfStatus } from './api-error.ts'
+import type { EventQueue } from './event-queue.ts'
+import { metadataOf } from './held-objects.ts'
+import type { HeldObjects } from './held-objects.ts'
+import { LineSplitter } from './line-splitter.ts'
+import { compareResourceVersions } from './resource-version.ts'
+import type { Turns } from './turns.ts'
+
+export type Watch = Readonly<{
+  body: AsyncIterable<Buffer>
+  held: HeldObjects
+  queue: EventQueue
+  turns: Turns
+  /** Where the watch began. */
+  resourceVersion: string
+  /** Up to here everything has been taken. */
+  onResourceVersion: (resourceVersion: string) => void
+  /** The API server says that it cannot go on from here. */
+  onErrorEvent: (error: ApiError) => void
+  onSignOfLife: () => void
+}>
+
+/**
+ * Resolves when the API server has ended the watch.
+ * @throws ApiError `format` for a line that is no event, `status` for an ERROR event, and whatever the body throws.
+ */
+export async function readWatch(watch: Watch): Promise<void> {
+  const { body, queue, turns, onSignOfLife } = watch
+  const splitter = new LineSplitter(apiObjectOctets)
+  const reader = new WatchReader(watch)
+  try {
+    for await (const chunk of body) {
+      onSignOfLife()
+      queue.arrived()
+      for (const line of splitter.push(chunk)) {
+        reader.take(line)
+        if (turns.hasRoom()) continue
+        queue.flush()
+        await turns.next()
+      }
+      queue.flush()
+    }
+  } finally {
+    // What came before a broken line is whole.
+    queue.flush()
+  }
+  if (splitter.pendingOctets > 0) throw new ApiError('network', 'a watch that breaks off inside a line')
+}
+
+class WatchReader {
+  readonly #watch: Watch
+  #resourceVersion: string
+
+  constructor(watch: Watch) {
+    this.#watch = watch
+    this.#resourceVersion = watch.resourceVersion
+  }
+
+  take(line: string): void {
+    const { type, object } = parsed(line)
+    if (type === 'ERROR') {
+      const error = errorOfStatus(object, 0)
+      this.#watch.onErrorEvent(error)
+      throw error
+    }
+    const { resourceVersion } = metadataOf(object)
+    if (resourceVersion === '') throw new ApiError('format', `a watch event ${type} without resourceVersion`)
+    if (compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) {
+      throw new ApiError('format', `a watch goes back from ${this.#resourceVersion} to ${resourceVersion}`)
+    }
+    const { held, queue } = this.#watch
+    if (type === 'ADDED' || type === 'MODIFIED') queue.take(object, (events) => held.put(object, events))
+    else if (type === 'DELETED') queue.take(null, (events) => held.remove(object, events))
+    else if (type !== 'BOOKMARK') throw new ApiError('format', `a watch event of unknown type ${type.slice(0, 64)}`)
+    this.#resourceVersion = resourceVersion
+    this.#watch.onResourceVersion(resourceVersion)
+  }
+}
+
+function parsed(line: string): { type: string; object: unknown } {
+  let event: unknown
+  try {
+    event = JSON.parse(line)
+  } catch {
+    throw new ApiError('format', 'a line of a watch that is not JSON')
+  }
+  const { type, object } = (event ?? {}) as { type?: unknown; object?: unknown }
+  if (typeof type !== 'string' || typeof object !== 'object' || object === null) {
+    throw new ApiError('format', 'a line of a watch that is no event')
+  }
+  return { type, object }
+}
