@@ -199,7 +199,7 @@ test('whatever a peer sends, the query ends and others do not notice', async (t)
     t.match(reply.rcode, /^(SERVFAIL|NXDOMAIN)$/, fault)
     t.ok(reply.tookMs < 2_300, `${fault}: after ${reply.tookMs.toFixed(0)} ms`)
     t.equal(own.text, '10.1.5.20', fault)
-    t.ok(own.tookMs < 200, fault)
+    t.ok(own.tookMs < 300, fault)
   }
   stub.fault = 'extra-records'
   await ask(server, 'a.south.example')

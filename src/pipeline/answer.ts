@@ -7,7 +7,8 @@ export type Ede = Readonly<{ code: number; text: string }>
 
 /** Where an answer's first owner was found. Ages in milliseconds. */
 export type Origin =
-  | Readonly<{ from: 'zone'; zone: DomainName; ageMs: number }>
+  /** `ageMs`: since the zone's source last proved that it follows the cluster; `changedAgoMs`: since the zone changed. */
+  | Readonly<{ from: 'zone'; zone: DomainName; ageMs: number; changedAgoMs: number }>
   | Readonly<{ from: 'cache'; target: string; server: string; ageMs: number; staleForMs: number }>
   | Readonly<{ from: 'peer' | 'upstream'; target: string; server: string; tookMs: number }>
   /** Made here: refusals, errors, static addresses, denials by rule. */

@@ -11,6 +11,8 @@ export type OwnZones = Readonly<{
   zones: Zones
   /** False from the start until the first complete view of the cluster. */
   hasSynced(zone: ZoneStore): boolean
+  /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
+  signOfLifeAgeMs(): number | null
 }>
 
 /** SRV and NS targets whose addresses ride along; more would only be cut off again. */
@@ -34,7 +36,12 @@ export function answerFromZone(own: OwnZones, zone: ZoneStore, question: ZoneQue
   const { qname, qtype, nowEpochMs } = question
   if (!own.hasSynced(zone)) return notSyncedAnswer()
   const found = zone.lookup(qname, qtype)
-  const origin = { from: 'zone', zone: zone.apex, ageMs: Math.max(0, nowEpochMs - zone.lastChangeAtMs) } as const
+  const origin = {
+    from: 'zone',
+    zone: zone.apex,
+    ageMs: own.signOfLifeAgeMs() ?? 0,
+    changedAgoMs: Math.max(0, nowEpochMs - zone.lastChangeAtMs)
+  } as const
   const isEmpty = question.wantsServiceState && isOfEmptyService(zone, qname)
   if (found.kind === 'answer' || found.kind === 'alias') {
     const sections = {

@@ -109,6 +109,37 @@ const openAliasInZone = (route: PeerRoute, answer: Answer, name: DomainName, qty
   return open !== null && isAtOrBelow(open, route.zone) ? open : null
 }
 
+/**
+ * A held answer with the ends of its aliases inside the target's zone, as far as they are held too; null where one is
+ * missing: an alias alone would tell the client that its end has no such records. It is as stale as its stalest part.
+ */
+function wholeOf(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  held: Answer | null,
+  name: DomainName,
+  qtype: number
+): Answer | null {
+  let whole = held
+  for (let aliases = 0; aliases < maxAliases && whole !== null; aliases++) {
+    const open = openAliasInZone(route, whole, name, qtype)
+    if (open === null) break
+    const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps, false)
+    if (end === null) return null
+    whole = joinStale(whole, end.answer)
+    if (end.answer.sections.answer.length === 0) break
+  }
+  return whole
+}
+
+const staleForMs = ({ origin }: Answer): number => (origin.from === 'cache' ? origin.staleForMs : 0)
+
+const joinStale = (alias: Answer, end: Answer): Answer => ({
+  ...joinAlias(alias, end),
+  origin: staleForMs(end) > staleForMs(alias) ? end.origin : alias.origin
+})
+
 /** What is known without asking; null: the target has to be asked. `name` is as the target calls it. */
 export function peerOutcomeFromMemory(
   parts: Parts,
@@ -122,7 +153,7 @@ export function peerOutcomeFromMemory(
   if (held?.kind !== 'fresh') {
     const why = rememberedFailure(parts, question, query)
     if (why === null) return null
-    const stale = held?.answer ?? null
+    const stale = wholeOf(parts, query, route, held?.answer ?? null, name, qtype)
     return outcomeToOurs({ kind: 'unreachable', why, isCached: true, stale }, route, name, qtype)
   }
   let answer = held.answer
@@ -132,6 +163,7 @@ export function peerOutcomeFromMemory(
     const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps)
     if (end?.kind !== 'fresh') return null
     answer = joinAlias(answer, end.answer)
+    if (end.answer.sections.answer.length === 0) break
   }
   return outcomeToOurs(outcomeOf(answer), route, name, qtype)
 }
@@ -145,7 +177,8 @@ export function lastAnswer(
   qtype: number
 ): Answer | null {
   const held = remembered(parts, { target: route.target, name, type: qtype }, query, route.caps, false)
-  return held === null ? null : answerToOurs(held.answer, route, name, qtype)
+  const whole = wholeOf(parts, query, route, held?.answer ?? null, name, qtype)
+  return whole === null ? null : answerToOurs(whole, route, name, qtype)
 }
 
 /** Asks the target, cache first. Never rejects. `name` is as the target calls it. */
@@ -158,11 +191,17 @@ export async function peerOutcome(
   deadlineMs: number
 ): Promise<Outcome> {
   let outcome = await oneOutcome(parts, query, route, { target: route.target, name, type: qtype }, deadlineMs)
+  if (outcome.kind === 'unreachable') {
+    outcome = { ...outcome, stale: wholeOf(parts, query, route, outcome.stale, name, qtype) }
+  }
   for (let aliases = 0; aliases < maxAliases && outcome.kind === 'has'; aliases++) {
     const open = openAliasInZone(route, outcome.reply, name, qtype)
     if (open === null) break
     const end = await oneOutcome(parts, query, route, { target: route.target, name: open, type: qtype }, deadlineMs)
-    if (end.kind === 'unreachable') return outcomeToOurs(end, route, name, qtype)
+    if (end.kind === 'unreachable') {
+      const stale = end.stale === null ? null : joinStale(outcome.reply, end.stale)
+      return outcomeToOurs({ ...end, stale }, route, name, qtype)
+    }
     const isLoop = end.reply.sections.answer.every(
       (rrset) => rrset.type === RRTYPE.CNAME && outcomeHolds(outcome, rrset)
     )

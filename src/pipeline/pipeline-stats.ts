@@ -43,8 +43,10 @@ export class PipelineStats {
     if (origin.from === 'cache') {
       this.answerAgeSeconds.observe(origin.ageMs / 1000)
       if (origin.staleForMs > 0) this.stale++
+    } else if (origin.from === 'zone') {
+      this.answerAgeSeconds.observe(origin.ageMs / 1000)
     } else if (origin.from !== 'policy') {
-      // A zone follows its source and a peer was asked just now: neither answer had time to age here.
+      // A peer was asked just now: the answer had no time to age here.
       this.answerAgeSeconds.observe(0)
     }
     if (answer.policy !== null) this.#countPolicy(answer.policy, 'target' in origin ? origin.target : origin.from)

@@ -136,7 +136,10 @@ function forwardAnswer(outcome: Outcome): Answer {
     const code = outcome.stale.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return { ...outcome.stale, ede: [{ code, text: `forward: ${outcome.why}` }] }
   }
-  const ede: Ede[] = [{ code: EDE.NO_REACHABLE_AUTHORITY, text: `forward: ${outcome.why}` }]
+  const ede: Ede[] = [
+    { code: EDE.NO_REACHABLE_AUTHORITY, text: 'forward: no resolver gave a usable answer' },
+    { code: EDE.NETWORK_ERROR, text: outcome.why }
+  ]
   if (outcome.isCached) ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
   return errorAnswer(RCODE.SERVFAIL, ...ede)
 }

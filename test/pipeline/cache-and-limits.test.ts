@@ -72,7 +72,7 @@ test('above maxInFlight a query gets SERVFAIL at once, or the next target', asyn
   const over = await ask(b, below('w9'))
   t.equal(over.text, 'SERVFAIL')
   t.match(over.ede, [{ code: 22, text: /3 questions are in flight at a/ }])
-  t.ok(over.tookMs < 100, `at once: ${over.tookMs.toFixed(0)} ms`)
+  t.ok(over.tookMs < 250, `at once: ${over.tookMs.toFixed(0)} ms`)
   t.equal((await ask(b, 'cart.shop.svc.cluster.local')).text, '10.1.5.20')
   t.same((await Promise.all(waiting)).map(({ text }) => text), ['NXDOMAIN', 'NXDOMAIN', 'NXDOMAIN']) // prettier-ignore
   t.equal(b.server.inspect.peers()[0]?.stats.overloaded, 2, 'counted')
@@ -90,7 +90,7 @@ test('limits.inFlight: SERVFAIL at once for what would have to wait', async (t) 
   for (const isTcp of [false, true]) {
     const over = await ask(b, below('w9'), { isTcp })
     t.equal(over.text, 'SERVFAIL', isTcp ? 'TCP' : 'UDP')
-    t.ok(over.tookMs < 100)
+    t.ok(over.tookMs < 250)
     t.equal((await ask(b, 'cart.shop.svc.cluster.local', { isTcp })).text, '10.1.5.20', 'what is in memory is answered')
   }
   await Promise.all(waiting)

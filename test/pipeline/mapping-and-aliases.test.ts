@@ -1,6 +1,8 @@
 // Names between clusters that call their zones differently, and aliases that lead on: whose name each of them means.
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import * as dnsPacket from 'dns-packet'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { ask, until } from '../support/in-process.ts'
 import type { StubRecord } from '../support/stub-peer.ts'
 import { askedOf, below, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
@@ -216,4 +218,45 @@ test('a suffix outside of our zones may lie deep in the peer’s zone: its denia
   }
   t.same(askedOf(a), ['x.deep.partner.example AAAA', 'y.deep.partner.example A'], 'they are kept')
   t.same(askedOf(c), ['y.deep.partner.example A'], 'NODATA is having the name')
+})
+
+/** A server that gives each alias alone, so that its end has to be asked for. */
+async function minimalServer(t: Test, records: StubRecord[]) {
+  const socket = createSocket('udp4')
+  const state = { isDead: false }
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  t.teardown(() => socket.close())
+  socket.on('message', (octets, sender) => {
+    const query = dnsPacket.decode(octets)
+    const { name, type } = query.questions![0]!
+    const here = records.filter((record) => record.name === name && (record.type === type || record.type === 'CNAME'))
+    const head = { type: 'response' as const, id: query.id, questions: query.questions }
+    const reply = dnsPacket.encode(state.isDead ? { ...head, flags: 2 } : { ...head, answers: here })
+    socket.send(reply, sender.port, sender.address)
+  })
+  return { text: `127.0.0.1:${socket.address().port}`, state }
+}
+
+test('a stale answer behind an alias is whole, or it is none', async (t) => {
+  const server = await minimalServer(t, [
+    { type: 'CNAME', name: below('long'), ttl: 60, data: below('end') },
+    { type: 'CNAME', name: below('short'), ttl: 1, data: below('end') },
+    { type: 'CNAME', name: below('half'), ttl: 1, data: below('missing') },
+    { type: 'A', name: below('end'), ttl: 1, data: '172.30.1.9' }
+  ])
+  const b = await startB(t, peer('a', server), policy('p', suffix, '[a]'))
+  for (const name of ['long', 'short']) t.equal((await ask(b, below(name))).text, `172.30.1.9 ${below('end')}`, name)
+  t.equal((await ask(b, below('half'))).rcode, 'NOERROR')
+  server.state.isDead = true
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  for (const again of ['', ', failure remembered']) {
+    for (const name of ['long', 'short']) {
+      const reply = await ask(b, below(name))
+      t.equal(reply.text, `172.30.1.9 ${below('end')}`, name + again)
+      t.equal(reply.answer[0]?.split(' ')[0], below(name), `${name}${again}: it begins at the name that was asked`)
+      t.match(reply.ede, [{ code: 3 }], name + again)
+    }
+    t.equal((await ask(b, below('half'))).text, 'SERVFAIL', `an alias alone would deny its end${again}`)
+  }
 })

@@ -219,3 +219,30 @@ ${policy('alone', 'api.shop.svc.cluster.local', '[a, local]')}forward: []
   const foreign = await ask(a, below('api'), { recursionDesired: false })
   t.equal(foreign.text, '172.30.1.1', 'a foreign server too')
 })
+
+test('local outside of our zones answers hand-written records', async (t) => {
+  const a = await stub(t, [{ type: 'A', name: 'far.db.example', ttl: 10, data: '192.0.2.7' }], 'db.example')
+  const b = await startInProcess(
+    t,
+    clusterB(
+      `peers:\n${peer('a', a)}policies:\n${policy('p', 'db.example', '[local, a]')}forward: []\n`,
+      ', records: ["near.db.example. 10 A 192.0.2.5", "hand.backend.svc.cluster.local. 10 A 172.30.9.9"]'
+    ),
+    { objects: objectsOfB }
+  )
+  const rows: [question: string, type: string, want: string, aa: boolean][] = [
+    ['near.db.example', 'A', '192.0.2.5', true],
+    ['near.db.example', 'AAAA', 'NODATA', true],
+    ['far.db.example', 'A', '192.0.2.7', false],
+    ['none.db.example', 'A', 'NXDOMAIN', true],
+    [below('hand'), 'A', '172.30.9.9', true],
+    [below('api'), 'A', '10.1.1.20', true]
+  ]
+  for (const [question, type, want, aa] of rows) {
+    const reply = await ask(b, question, { type })
+    t.equal(reply.text, want, `${question} ${type}`)
+    t.equal(reply.flags.aa, aa, `${question} ${type}: AA`)
+  }
+  t.equal((await ask(b, 'near.db.example', { recursionDesired: false })).text, '192.0.2.5', 'RD=0: it is ours')
+  t.equal((await ask(b, 'far.db.example', { recursionDesired: false })).text, 'NXDOMAIN')
+})

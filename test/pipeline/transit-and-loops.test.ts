@@ -137,7 +137,7 @@ test('a loop through a foreign server ends at once, and other names do not feel 
   t.equal((await ask(b, 'cart.shop.svc.cluster.local')).text, '10.1.5.20', 'the next target answers')
   const other = await ask(b, 'svc.cluster.local')
   t.equal(other.text, 'NODATA')
-  t.ok(other.tookMs < 100)
+  t.ok(other.tookMs < 250)
 })
 
 test('a chain of servers is bounded, and the list of instances grows by one each', async (t) => {

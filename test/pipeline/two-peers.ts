@@ -59,9 +59,15 @@ export const policy = (name: string, dnsName: string, targets: string, more = ''
 
 /** Cluster b with these peers and policies (lines as `peer` and `policy` give them). */
 export const startB = (t: Test, peers: string, policies: string, more = 'forward: []\n'): Promise<InProcessServer> =>
-  startInProcess(t, clusterB(`peers:${peers === '' ? ' {}\n' : `\n${peers}`}policies:\n${policies}${more}`), {
-    objects: objectsOfB
-  })
+  startInProcess(
+    t,
+    clusterB(
+      `peers:${peers === '' ? ' {}\n' : `\n${peers}`}policies:${policies === '' ? ' []\n' : `\n${policies}`}${more}`
+    ),
+    {
+      objects: objectsOfB
+    }
+  )
 
 /** Questions that a stub was asked, without probes: `NAME TYPE`. */
 export const askedOf = (stub: StubPeer): string[] =>
