@@ -90,9 +90,11 @@ test('limits.inFlight: SERVFAIL at once for what would have to wait', async (t) 
   for (const isTcp of [false, true]) {
     const over = await ask(b, below('w9'), { isTcp })
     t.equal(over.text, 'SERVFAIL', isTcp ? 'TCP' : 'UDP')
+    t.match(over.ede, [{ code: 0, text: /too many queries in flight/ }])
     t.ok(over.tookMs < 250)
     t.equal((await ask(b, 'cart.shop.svc.cluster.local', { isTcp })).text, '10.1.5.20', 'what is in memory is answered')
   }
+  t.equal(b.server.dataPlane.stats.overloaded, 2, 'counted')
   await Promise.all(waiting)
 })
 
