@@ -8,7 +8,7 @@ import { startAdmin, type RunningAdmin } from './admin/http-server.ts'
 import type { Inspectable } from './admin/inspectable.ts'
 import { systemClock, type Cancel, type Clock } from './base/clock.ts'
 import type { ListenAddress } from './base/host-port.ts'
-import { drainTimeoutMs, cacheSweepEntries, cacheSweepEveryMs } from './base/limits.ts'
+import { drainTimeoutMs, cacheSweepEntries, cacheSweepEveryMs, viewTakeoverMs } from './base/limits.ts'
 import { createLog, type Logger } from './base/log.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import type { Config } from './config/config.ts'
@@ -88,7 +88,7 @@ export class RunningServer {
     this.startedAtEpochMs = clock.epochMs()
     this.#config = config
     this.#cache = newCache(config)
-    this.#view = new ClusterView(config, config.listen, clock, log)
+    this.#view = this.#newView(config, config.listen)
     this.peers = new PeerSet({ clock, log, random, instanceId: this.#instanceId }, config.limits.inFlightQueries)
     this.peers.update(config)
     this.dataPlane = new DataPlane(this.#parts())
@@ -157,8 +157,10 @@ export class RunningServer {
       },
       'listening'
     )
-    await this.#startView(this.#view)
-    if (watchConfig) this.#watch()
+    const isRead = this.#startView(this.#view)
+    // Files are read in a moment; an API server may be away, and peered names must not wait for it.
+    if (this.#config.cluster.source.kind === 'manifests') await isRead
+    if (watchConfig && !this.#isDraining) this.#watch()
   }
 
   /** Takes over another configuration, as far as it differs. Runs after reloads that are still going on. */
@@ -198,7 +200,7 @@ export class RunningServer {
     }
     const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
-    this.#view.close()
+    await this.#view.close()
     await this.peers.close()
     await this.#admin?.close()
     this.log.info({ unanswered }, 'stopped')
@@ -216,6 +218,10 @@ export class RunningServer {
       },
       onFault: (error) => this.log.error({ err: error }, 'a responder threw')
     })
+  }
+
+  #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {
+    return new ClusterView(config, listen, { clock: this.clock, log: this.log, random })
   }
 
   async #startView(view: ClusterView): Promise<void> {
@@ -238,12 +244,7 @@ export class RunningServer {
     }
     const isSameSource = JSON.stringify(before.cluster.source) === JSON.stringify(config.cluster.source)
     if (!isSameSource || !this.#view.reconfigure(config, this.dnsAddresses, this.log)) {
-      const view = new ClusterView(config, this.dnsAddresses, this.clock, this.log)
-      // The old view answers until the new one is complete.
-      await this.#startView(view)
-      const old = this.#view
-      this.#view = view
-      old.close()
+      await this.#exchangeView(this.#newView(config, this.dnsAddresses))
     }
     if (JSON.stringify(before.cache) !== JSON.stringify(config.cache)) this.#cache = newCache(config)
     this.#config = config
@@ -253,6 +254,26 @@ export class RunningServer {
     this.#configProblems = []
     this.reloads.taken++
     this.log.info({ hash: config.hash }, 'the configuration is in use')
+  }
+
+  /**
+   * Lets a new view take over when it is complete; until then the old one answers.
+   * @throws Error where that takes too long, or the server stops meanwhile; the old view stays.
+   */
+  async #exchangeView(view: ClusterView): Promise<void> {
+    const timeIsUp = Promise.withResolvers<'late'>()
+    const cancel = this.clock.after(viewTakeoverMs, () => timeIsUp.resolve('late'))
+    const outcome = await Promise.race([this.#startView(view), timeIsUp.promise])
+    cancel()
+    if (outcome === 'late' || this.#isDraining) {
+      await view.close()
+      throw new Error(
+        this.#isDraining ? 'the server is stopping' : 'the new source did not give a whole cluster in time'
+      )
+    }
+    const old = this.#view
+    this.#view = view
+    await old.close()
   }
 
   #watch(): void {
@@ -288,7 +309,8 @@ export class RunningServer {
       random,
       own: {
         zones: clusterZones.zones,
-        hasSynced: () => clusterZones.hasSynced
+        hasSynced: () => clusterZones.hasSynced,
+        signOfLifeAgeMs: () => view.signOfLifeAgeMs()
       },
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,

@@ -4,6 +4,8 @@
  * Units are in the key names; ages and durations are in milliseconds, TTLs in seconds. Names and RDATA are in
  * presentation format, names with their last dot. What is not known is null.
  */
+import type { ResourceHealth } from './inspectable.ts'
+
 export type Health = 'up' | 'down' | 'unknown'
 
 export type RecordJson = Readonly<{ name: string; type: string; ttlSeconds: number; data: string }>
@@ -47,6 +49,8 @@ export type StatusJson = Readonly<{
     hasSynced: boolean
     objects: Readonly<Record<string, number>>
     lastSignOfLifeAgeMs: number | null
+    /** Each kind that is followed by list and watch. */
+    resources: readonly ResourceHealth[]
     problems: readonly Readonly<{ where: string; reason: string }>[]
     problemsTotal: number
   }>
@@ -195,6 +199,8 @@ export type SourceJson = Readonly<{
   server: string | null
   /** How old the answer is; null for what was made here. */
   ageMs: number | null
+  /** Since our zone changed; null for answers from elsewhere. */
+  changedAgoMs: number | null
   staleForMs: number
 }>
 

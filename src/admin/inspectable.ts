@@ -23,6 +23,22 @@ export type Readiness = Readonly<{
   conditions: readonly Readonly<{ name: string; isMet: boolean; detail: string }>[]
 }>
 
+/** One kind of object that is followed by list and watch. */
+export type ResourceHealth = Readonly<{
+  name: string
+  state: string
+  hasSynced: boolean
+  objects: number
+  lastSignOfLifeAgeMs: number | null
+  lists: number
+  watches: number
+  events: number
+  errors: number
+  /** Objects that an audit found to differ from the API server's. */
+  drift: number
+  lastError: Readonly<{ text: string; ageMs: number }> | null
+}>
+
 export type SourceStatus = Readonly<{
   kind: 'manifests' | 'kubernetes' | 'mirror'
   hasSynced: boolean
@@ -30,6 +46,8 @@ export type SourceStatus = Readonly<{
   objects: Readonly<Record<string, number>>
   /** Milliseconds since the source last gave a sign of life; null before the first. */
   lastSignOfLifeAgeMs: number | null
+  /** Each kind that is followed by list and watch; empty for manifests. */
+  resources: readonly ResourceHealth[]
   /** What was left out or could not be read, bounded; `total` counts all since the start. */
   problems: readonly Readonly<{ where: string; reason: string }>[]
   problemsTotal: number

@@ -90,8 +90,19 @@ const asTheClientGetsThem = (rrsets: readonly RRset[], { ageSeconds, maxTtlSecon
   rrsets.flatMap((rrset) => recordsOf(rrset, Math.max(0, Math.min(rrset.ttlSeconds - ageSeconds, maxTtlSeconds))))
 
 function presentOrigin(origin: Origin): SourceJson {
-  const none = { from: origin.from, zone: null, target: null, server: null, ageMs: null, staleForMs: 0 }
-  if (origin.from === 'zone') return { ...none, zone: nameToText(origin.zone), ageMs: origin.ageMs }
+  const none = {
+    from: origin.from,
+    zone: null,
+    target: null,
+    server: null,
+    ageMs: null,
+    changedAgoMs: null,
+    staleForMs: 0
+  }
+  if (origin.from === 'zone') {
+    const { zone, ageMs, changedAgoMs } = origin
+    return { ...none, zone: nameToText(zone), ageMs, changedAgoMs }
+  }
   if (origin.from === 'policy') return none
   const { target, server } = origin
   if (origin.from === 'cache') return { ...none, target, server, ageMs: origin.ageMs, staleForMs: origin.staleForMs }

@@ -2,7 +2,7 @@
 import { zonesInMetrics } from '../base/limits.ts'
 import { nameToText } from '../wire/name.ts'
 import { byLabel, counter, gauge, type Metric, type Sample } from './exposition.ts'
-import type { Inspectable } from './inspectable.ts'
+import type { Inspectable, ResourceHealth } from './inspectable.ts'
 
 const healths = ['up', 'down', 'unknown'] as const
 
@@ -63,6 +63,53 @@ export function sourceMetrics(inspect: Inspectable): Metric[] {
       'peerdns_source_last_sign_of_life_age_seconds',
       'Time since the source of our objects last gave a sign of life; no sample before the first.',
       age === null ? [] : age / 1000
+    ),
+    ...resourceMetrics(source.resources)
+  ]
+}
+
+/** One series for each kind that is followed by list and watch; none for manifests. */
+function resourceMetrics(resources: readonly ResourceHealth[]): Metric[] {
+  const each = (valueOf: (resource: ResourceHealth) => number | null): Sample[] =>
+    resources.flatMap((resource) => {
+      const value = valueOf(resource)
+      return value === null ? [] : [{ labels: { resource: resource.name }, value }]
+    })
+  return [
+    gauge(
+      'peerdns_watch_last_sign_of_life_age_seconds',
+      'Time since the watch of a resource last gave a sign of life; no sample before the first.',
+      each(({ lastSignOfLifeAgeMs }) => (lastSignOfLifeAgeMs === null ? null : lastSignOfLifeAgeMs / 1000))
+    ),
+    gauge(
+      'peerdns_watch_synced',
+      '1 once a resource has been listed whole.',
+      each(({ hasSynced }) => (hasSynced ? 1 : 0))
+    ),
+    counter(
+      'peerdns_watch_lists_total',
+      'Lists of a resource.',
+      each(({ lists }) => lists)
+    ),
+    counter(
+      'peerdns_watch_watches_total',
+      'Watches of a resource.',
+      each(({ watches }) => watches)
+    ),
+    counter(
+      'peerdns_watch_events_total',
+      'Changes told by lists and watches of a resource.',
+      each(({ events }) => events)
+    ),
+    counter(
+      'peerdns_watch_errors_total',
+      'Lists and watches that did not end as they should.',
+      each(({ errors }) => errors)
+    ),
+    counter(
+      'peerdns_watch_drift_total',
+      'Objects that an audit found to differ from what the API server holds.',
+      each(({ drift }) => drift)
     )
   ]
 }

@@ -49,9 +49,11 @@ async function checkManifests(config: Config): Promise<{ warnings: string[]; sum
     import('../base/log.ts'),
     import('../base/clock.ts')
   ])
-  const view = new ClusterView(config, config.listen, systemClock, silentLog)
-  await view.start()
-  view.close()
+  const view = new ClusterView(config, config.listen, { clock: systemClock, log: silentLog, random: Math.random })
+  // What an API server holds is looked at by whoever serves it.
+  const isRead = config.cluster.source.kind === 'manifests'
+  if (isRead) await view.start()
+  await view.close()
   const placed = view.manifestProblems
   const warnings = [...placed.map(placedText), ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText)]
   const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
@@ -59,7 +61,7 @@ async function checkManifests(config: Config): Promise<{ warnings: string[]; sum
   const rrsets = view.zones.zones.all().reduce((sum, zone) => sum + zone.sizes.rrsets, 0)
   const summary = [
     `cluster ${config.cluster.name}`,
-    objects.join(', ') || 'no objects',
+    isRead ? objects.join(', ') || 'no objects' : 'objects from an API server',
     `${counted(rrsets, 'RRset')} in ${counted(view.zones.zones.all().length, 'zone')}`,
     counted(config.policies.length, config.policies.length === 1 ? 'policy' : 'policie'),
     counted(config.peers.length, 'peer')

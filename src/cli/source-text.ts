@@ -2,8 +2,8 @@
 import type { SourceJson } from '../admin/api-types.ts'
 import { elapsed } from './table.ts'
 
-export function sourceText({ from, zone, target, server, ageMs, staleForMs }: SourceJson): string {
-  if (from === 'zone') return `our zone ${zone}, changed ${elapsed(ageMs)} ago`
+export function sourceText({ from, zone, target, server, ageMs, changedAgoMs, staleForMs }: SourceJson): string {
+  if (from === 'zone') return `our zone ${zone}, age ${elapsed(ageMs)}, changed ${elapsed(changedAgoMs)} ago`
   if (from === 'policy') return 'made here, by rule'
   const whose = `${target}${server === null || server === '' ? '' : ` (${server})`}`
   if (from !== 'cache') return `${whose}, asked just now`

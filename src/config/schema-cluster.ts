@@ -31,7 +31,7 @@ export const sourceSection = section({
     list(path(), 1),
     'Files or folders of Kubernetes YAML or JSON (folders: `*.yaml`, `*.yml`, `*.json`, also in subfolders), read again when they change.'
   ),
-  kubernetes: notYet(optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.')),
+  kubernetes: optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.'),
   mirror: notYet(
     optional(
       list(server(), 1),

@@ -16,7 +16,6 @@ export function unsupported(config: Config): ConfigProblem[] {
     add(path, config.positions.get(path) ?? { line: 1, column: 1 }, what)
 
   const { cluster, transfer } = config
-  if (cluster.source.kind === 'kubernetes') addSection('cluster.source', 'list and watch of an API server')
   if (cluster.source.kind === 'mirror') addSection('cluster.source', 'taking the cluster zone by transfer')
   if (cluster.leases !== null) addSection('cluster.leases', 'leases of source clusters')
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')

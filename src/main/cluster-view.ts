@@ -5,44 +5,52 @@ import type { Logger } from '../base/log.ts'
 import type { SourceStatus } from '../admin/inspectable.ts'
 import { ClusterZones, type ClusterOptions } from '../cluster/cluster-zones.ts'
 import type { Identity } from '../cluster/objects.ts'
-import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
+import type { ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig, Config, RecordConfig } from '../config/config.ts'
+import { clusterSource, type ClusterSource, type SourceParts } from './cluster-source.ts'
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 
+/** How long an age that is asked for with each query stays good: it is taken from several places. */
+const ageGoodForMs = 100
+
 export class ClusterView {
   readonly zones: ClusterZones
-  readonly #source: ManifestsSource
+  readonly #source: ClusterSource
   readonly #clock: Clock
-  readonly #kind: SourceStatus['kind']
-  #lastSignOfLifeMs: number | null = null
-  #logged: ReadonlySet<string> = new Set()
+  #ageMs: number | null = null
+  #ageTakenAtMs = Number.NEGATIVE_INFINITY
 
   /** @param listen where DNS is served, for the address of `ns.dns.<zone>` as long as no Service tells it. */
-  constructor(config: Config, listen: readonly ListenAddress[], clock: Clock, log: Logger) {
-    const { source } = config.cluster
-    if (source.kind !== 'manifests') throw new Error(`source ${source.kind} is not built yet`)
-    this.#clock = clock
-    this.#kind = source.kind
-    this.zones = new ClusterZones(clusterOptions(config, listen, log), clock)
-    this.#source = new ManifestsSource({
-      paths: source.paths,
-      clock,
-      onEvents: (events, originAtMs) => this.zones.apply(events, originAtMs),
-      onProblems: (problems) => this.#logNew(problems, log)
-    })
+  constructor(config: Config, listen: readonly ListenAddress[], parts: Omit<SourceParts, 'zones'>) {
+    this.#clock = parts.clock
+    this.zones = new ClusterZones(clusterOptions(config, listen, parts.log), parts.clock)
+    this.#source = clusterSource(config.cluster, { ...parts, zones: this.zones })
   }
 
-  /** Resolves when the whole cluster has been read once. */
+  /** Resolves when the whole cluster has been read once; it may take for ever while an API server is away. */
   async start(): Promise<void> {
     await this.#source.start()
-    this.#lastSignOfLifeMs = this.#clock.nowMs()
     this.zones.markSynced()
   }
 
   /** Takes over another configuration of the same source; false: a new view is needed. */
   reconfigure(config: Config, listen: readonly ListenAddress[], log: Logger): boolean {
-    return this.zones.reconfigure(clusterOptions(config, listen, log), this.#clock.epochMs())
+    const before = this.zones.options
+    // Pods are only followed where they are needed.
+    const needsOtherKinds =
+      this.#source.kind === 'kubernetes' && (before.pods === 'verified') !== (config.cluster.pods === 'verified')
+    return !needsOtherKinds && this.zones.reconfigure(clusterOptions(config, listen, log), this.#clock.epochMs())
+  }
+
+  /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
+  signOfLifeAgeMs(): number | null {
+    const nowMs = this.#clock.nowMs()
+    if (nowMs - this.#ageTakenAtMs > ageGoodForMs) {
+      this.#ageMs = this.#source.signOfLifeAgeMs()
+      this.#ageTakenAtMs = nowMs
+    }
+    return this.#ageMs
   }
 
   /** What is wrong with the manifests, each with its place in a file. */
@@ -50,8 +58,8 @@ export class ClusterView {
     return this.#source.problems
   }
 
-  close(): void {
-    this.#source.close()
+  async close(): Promise<void> {
+    await this.#source.close()
   }
 
   status(): SourceStatus {
@@ -60,10 +68,11 @@ export class ClusterView {
     const told = new Set(files.flatMap(({ object }) => (object === null ? [] : [identityText(object)])))
     const objects = this.zones.leftOut().filter((object) => !told.has(identityText(object)))
     return {
-      kind: this.#kind,
+      kind: this.#source.kind,
       hasSynced: this.zones.hasSynced,
       objects: this.zones.counts(),
-      lastSignOfLifeAgeMs: this.#lastSignOfLifeMs === null ? null : this.#clock.nowMs() - this.#lastSignOfLifeMs,
+      lastSignOfLifeAgeMs: this.#source.signOfLifeAgeMs(),
+      resources: this.#source.resources(),
       problems: [
         ...files.map((problem) => ({ where: placeOf(problem), reason: problem.reason })),
         ...objects.map((object) => ({
@@ -71,25 +80,14 @@ export class ClusterView {
           reason: object.reason
         }))
       ],
-      problemsTotal: this.#source.stats.problems + objects.length
+      problemsTotal: this.#source.problemsTotal + objects.length
     }
-  }
-
-  /** Each problem is logged once, though the source gives the whole list whenever it changes. */
-  #logNew(problems: readonly ManifestProblem[], log: Logger): void {
-    const current = new Set(problems.map(problemKey))
-    for (const problem of problems) {
-      if (!this.#logged.has(problemKey(problem))) log.warn({ problem }, 'a manifest has a problem')
-    }
-    this.#logged = current
   }
 }
 
 const identityText = ({ kind, namespace, name }: Identity): string => `${kind} ${namespace}/${name}`
 
 const placeOf = ({ file, line, column }: ManifestProblem): string => (line === 0 ? file : `${file}:${line}:${column}`)
-
-const problemKey = (problem: ManifestProblem): string => `${placeOf(problem)} ${problem.reason}`
 
 function clusterOptions(config: Config, listen: readonly ListenAddress[], log: Logger): ClusterOptions {
   const { cluster } = config

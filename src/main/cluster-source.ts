@@ -1,0 +1,110 @@
+/** Where this cluster's objects come from, as one shape for the view: built from `cluster.source`. */
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
+import type { ResourceHealth, SourceStatus } from '../admin/inspectable.ts'
+import type { ClusterZones } from '../cluster/cluster-zones.ts'
+import { inPodAccess, kubeconfigAccess, type ApiAccess } from '../cluster/sources/kubernetes/api-access.ts'
+import { KubernetesSource } from '../cluster/sources/kubernetes/kubernetes-source.ts'
+import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
+import type { ClusterConfig } from '../config/config.ts'
+
+/** Where the kubelet puts the service account's files. */
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+export interface ClusterSource {
+  readonly kind: SourceStatus['kind']
+  /** Resolves when everything has been told once; may take for ever while an API server is away. Never rejects. */
+  start(): Promise<void>
+  close(): Promise<void>
+  /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
+  signOfLifeAgeMs(): number | null
+  /** Kinds that are followed one by one; empty for manifests. */
+  resources(): readonly ResourceHealth[]
+  /** What is wrong with manifests; empty for other sources. */
+  readonly problems: readonly ManifestProblem[]
+  readonly problemsTotal: number
+}
+
+export type SourceParts = Readonly<{ zones: ClusterZones; clock: Clock; log: Logger; random: () => number }>
+
+export function clusterSource(cluster: ClusterConfig, parts: SourceParts): ClusterSource {
+  const { source } = cluster
+  if (source.kind === 'manifests') return manifestsSource(source.paths, parts)
+  if (source.kind === 'kubernetes') {
+    const access = apiAccess(source.kubeconfig, source.context, parts.clock)
+    return kubernetesSource(access, cluster.pods === 'verified', parts)
+  }
+  throw new Error('`source.mirror` is refused before anything is built')
+}
+
+function manifestsSource(paths: readonly string[], { zones, clock, log }: SourceParts): ClusterSource {
+  let logged: ReadonlySet<string> = new Set()
+  let hasLooked = false
+  const source = new ManifestsSource({
+    paths,
+    clock,
+    onEvents: (events, originAtMs) => zones.apply(events, originAtMs),
+    onProblems: (problems) => {
+      // The whole list comes whenever it changes; each problem is logged once.
+      for (const problem of problems) {
+        if (!logged.has(problemKey(problem))) log.warn({ problem }, 'a manifest has a problem')
+      }
+      logged = new Set(problems.map(problemKey))
+    }
+  })
+  return {
+    kind: 'manifests',
+    start: async () => {
+      await source.start()
+      hasLooked = true
+    },
+    close: async () => source.close(),
+    // The kernel tells of changes, and a poll beside it: what is served is what the files say.
+    signOfLifeAgeMs: () => (hasLooked ? 0 : null),
+    resources: () => [],
+    get problems() {
+      return source.problems
+    },
+    get problemsTotal() {
+      return source.stats.problems
+    }
+  }
+}
+
+const problemKey = ({ file, line, column, reason }: ManifestProblem): string => `${file}:${line}:${column} ${reason}`
+
+function kubernetesSource(access: ApiAccess, withPods: boolean, parts: SourceParts): ClusterSource {
+  const synced = Promise.withResolvers<void>()
+  const source = new KubernetesSource({
+    access,
+    withPods,
+    clock: parts.clock,
+    log: parts.log,
+    random: parts.random,
+    onEvents: (events, originAtMs) => parts.zones.apply(events, originAtMs),
+    onSynced: synced.resolve
+  })
+  return {
+    kind: 'kubernetes',
+    start: async () => {
+      source.start()
+      return synced.promise
+    },
+    close: async () => source.close(),
+    signOfLifeAgeMs: () => source.status().lastSignOfLifeAgeMs,
+    resources: () => source.status().resources,
+    problems: [],
+    problemsTotal: 0
+  }
+}
+
+function apiAccess(kubeconfig: string | null, context: string | null, clock: Clock): ApiAccess {
+  if (kubeconfig !== null) return kubeconfigAccess({ file: kubeconfig, context, clock })
+  return inPodAccess({
+    host: process.env['KUBERNETES_SERVICE_HOST'] ?? 'kubernetes.default.svc',
+    port: Number(process.env['KUBERNETES_SERVICE_PORT'] ?? 443),
+    tokenFile: `${serviceAccountFolder}/token`,
+    caFile: `${serviceAccountFolder}/ca.crt`,
+    clock
+  })
+}
