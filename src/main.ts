@@ -24,6 +24,7 @@ import { DataPlane } from './pipeline/data-plane.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import { Listeners } from './server/listeners.ts'
+import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
 export type StartOptions = Readonly<{
@@ -249,7 +250,7 @@ export class RunningServer {
     if (JSON.stringify(before.cache) !== JSON.stringify(config.cache)) this.#cache = newCache(config)
     this.#config = config
     this.log.level = config.log.level
-    this.peers.update(config)
+    for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++

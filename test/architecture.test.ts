@@ -59,7 +59,7 @@ const nodeModules: Record<string, (path: string) => boolean> = {
   'node:timers/promises': () => false,
   'node:perf_hooks': (path) => path === 'base/clock.ts'
 }
-const mayTouchProcess = (path: string) => path.startsWith('cli/') || path === 'main.ts'
+const mayTouchProcess = (path: string) => path.startsWith('cli/') || path === 'main.ts' || path.startsWith('main/')
 
 const partOf = (path: string) => (path === 'main.ts' ? 'main' : path.slice(0, path.indexOf('/'))) as Part
 

@@ -127,8 +127,11 @@ export class PeerSet {
     }
   }
 
-  /** Builds what is new, keeps what is the same, and closes what is gone. */
-  update(config: Config): void {
+  /**
+   * Builds what is new, keeps what is the same, and closes what is gone. Returns the names of peers that are not what they
+   * were: what they answered is somebody else's word now.
+   */
+  update(config: Config): readonly string[] {
     const before = this.#peers
     this.#peers = new Map()
     for (const peer of config.peers) {
@@ -143,8 +146,10 @@ export class PeerSet {
       }
     }
     for (const gone of before.values()) void gone.close()
+    const changed = [...before.keys()]
     this.#listen = config.listen
     this.#updateForward(config.forward)
+    return changed
   }
 
   get targets(): ReadonlyMap<string, PeerTarget> {

@@ -147,3 +147,15 @@ test('a query in flight at a peer that a reload takes away ends, and the answer 
   t.equal(reply.text, '10.1.1.20', 'its peer is gone, so the next target answers')
   t.ok(reply.tookMs < 1_000)
 })
+
+test('a peer that a reload points at other servers does not answer with what the old ones said', async (t) => {
+  const old = await stub(t, recordsOf('172.30.1'))
+  const next = await stub(t, recordsOf('172.30.9'))
+  const towards = (servers: typeof old) =>
+    clusterB(`peers:\n${peer('a', servers)}policies:\n${policy('p', suffix, '[a]')}forward: []\n`)
+  const b = await startInProcess(t, towards(old), { objects: objectsOfB, watchConfig: true })
+  t.equal((await ask(b, below('api'))).text, '172.30.1.1')
+  b.writeConfig(towards(next))
+  t.ok(await until(() => b.server.reloads.taken === 1))
+  t.equal((await ask(b, below('api'))).text, '172.30.9.1', 'the TTL of the old answer still runs')
+})
