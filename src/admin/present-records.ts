@@ -103,7 +103,7 @@ function presentOrigin(origin: Origin): SourceJson {
     const { zone, ageMs, changedAgoMs } = origin
     return { ...none, zone: nameToText(zone), ageMs, changedAgoMs }
   }
-  if (origin.from === 'policy') return none
+  if (origin.from === 'policy') return { ...none, target: origin.target }
   const { target, server } = origin
   if (origin.from === 'cache') return { ...none, target, server, ageMs: origin.ageMs, staleForMs: origin.staleForMs }
   // It was asked for just now.

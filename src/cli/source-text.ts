@@ -4,7 +4,7 @@ import { elapsed } from './table.ts'
 
 export function sourceText({ from, zone, target, server, ageMs, changedAgoMs, staleForMs }: SourceJson): string {
   if (from === 'zone') return `our zone ${zone}, age ${elapsed(ageMs)}, changed ${elapsed(changedAgoMs)} ago`
-  if (from === 'policy') return 'made here, by rule'
+  if (from === 'policy') return target === null ? 'made here, by rule' : `${target}, as the policy says`
   const whose = `${target}${server === null || server === '' ? '' : ` (${server})`}`
   if (from !== 'cache') return `${whose}, asked just now`
   const stale = staleForMs > 0 ? `, stale for ${elapsed(staleForMs)}` : ''

@@ -12,7 +12,7 @@ export type Origin =
   | Readonly<{ from: 'cache'; target: string; server: string; ageMs: number; staleForMs: number }>
   | Readonly<{ from: 'peer' | 'upstream'; target: string; server: string; tookMs: number }>
   /** Made here: refusals, errors, static addresses, denials by rule. */
-  | Readonly<{ from: 'policy' }>
+  | Readonly<{ from: 'policy'; target: string | null }>
 
 export type Answer = Readonly<{
   sections: Sections
@@ -36,7 +36,7 @@ export const unlimitedTtlSeconds = 0x7fff_ffff
 
 const noRRsets: readonly RRset[] = []
 const noEde: readonly Ede[] = []
-const madeHere: Origin = { from: 'policy' }
+const madeHere: Origin = { from: 'policy', target: null }
 
 const emptySections = (rcode: number): Sections => ({
   rcode,

@@ -32,13 +32,14 @@ export function staticAddressAnswer(match: PolicyMatch, target: Target, query: Q
   const wanted = target.addresses.filter((address) => isIPv6(address) === (query.qtype === RRTYPE.AAAA))
   const isAddressType = query.qtype === RRTYPE.A || query.qtype === RRTYPE.AAAA
   const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
+  const origin = { from: 'policy', target: target.id } as const
   if (!isAddressType || wanted.length === 0) {
     const soa = madeUpSoa(match.dnsName, Math.min(ttlSeconds, match.policy.maxNegativeTtlSeconds))
-    return answerOf({ rcode: RCODE.NOERROR, answer: [], authority: [soa], additional: [] })
+    return answerOf({ rcode: RCODE.NOERROR, answer: [], authority: [soa], additional: [] }, { origin })
   }
   const rdata = wanted.map(query.qtype === RRTYPE.A ? aRdata : aaaaRdata)
   const rrset = { owner: query.qname, type: query.qtype, ttlSeconds, rdata }
-  return answerOf({ rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] })
+  return answerOf({ rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] }, { origin })
 }
 
 /** NXDOMAIN that no target confirmed, with the SOA of our own zone where the name lies in one. */

@@ -12,7 +12,7 @@ import type { Peer } from '../peer/peer.ts'
 import { sectionsToOurs, toOurs, type ZoneMapping } from '../policy/zone-mapping.ts'
 import type { TargetId } from '../policy/policy.ts'
 import type { TargetOutcome } from '../policy/decide.ts'
-import { answerOf, settledSections, type Answer } from './answer.ts'
+import { answerOf, lowestTtlSeconds, settledSections, type Answer } from './answer.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
 import {
@@ -165,7 +165,17 @@ export function peerOutcomeFromMemory(
     answer = joinAlias(answer, end.answer)
     if (end.answer.sections.answer.length === 0) break
   }
+  traceCached(parts, query, route, held.answer)
   return outcomeToOurs(outcomeOf(answer), route, name, qtype)
+}
+
+function traceCached({ clock }: Parts, { trace }: Query, { target }: PeerRoute, answer: Answer): void {
+  trace?.add(clock.nowMs(), {
+    step: 'cache',
+    detail: `${target}: a fresh answer is held`,
+    ageMs: answer.origin.from === 'cache' ? answer.origin.ageMs : 0,
+    ttlSeconds: lowestTtlSeconds(answer)
+  })
 }
 
 /** The target's last answer, fresh or stale, with names as our clients know them; null where none is held. */
@@ -225,11 +235,7 @@ async function oneOutcome(
   const { clock, cache, instanceId } = parts
   const held = remembered(parts, question, query, route.caps, false)
   if (held?.kind === 'fresh') {
-    query.trace?.add(clock.nowMs(), {
-      step: 'cache',
-      detail: `${route.target}: a fresh answer is held`,
-      ageMs: held.answer.origin.from === 'cache' ? held.answer.origin.ageMs : 0
-    })
+    traceCached(parts, query, route, held.answer)
     return outcomeOf(held.answer)
   }
   const stale = held?.answer ?? null

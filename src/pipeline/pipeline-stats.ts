@@ -49,7 +49,10 @@ export class PipelineStats {
       // A peer was asked just now: the answer had no time to age here.
       this.answerAgeSeconds.observe(0)
     }
-    if (answer.policy !== null) this.#countPolicy(answer.policy, 'target' in origin ? origin.target : origin.from)
+    if (answer.policy !== null) {
+      const target = 'target' in origin ? origin.target : null
+      this.#countPolicy(answer.policy, target ?? origin.from)
+    }
   }
 
   #countPolicy(policy: string, target: string): void {

@@ -16,7 +16,7 @@ import type { PolicyMatch } from '../policy/policy-table.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
 import { nameToText, rootName, type DomainName } from '../wire/name.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
-import { errorAnswer, type Answer, type Ede } from './answer.ts'
+import { errorAnswer, lowestTtlSeconds, type Answer, type Ede } from './answer.ts'
 import { answerByPolicy, answerByPolicyFromMemory, deliberate } from './by-policy.ts'
 import { answerFromZone } from './from-zone.ts'
 import { noRule } from './made-here.ts'
@@ -97,15 +97,15 @@ function routeOf(parts: Parts, query: Query): Route {
 function matchPolicy(parts: Parts, query: Query): PolicyMatch | null {
   const { policies, clusterZone } = parts
   if (policies.policies.length === 0) return null
-  const name = readKubernetesName(query.qname, clusterZone)
+  const match = policies.match(query.qname, query.client.address, (policy) => {
+    if (!query.recursionDesired && !policy.transit) return false
+    if (policy.allowReserved) return true
+    const name = readKubernetesName(query.qname, clusterZone)
+    return name === null || !isReserved(name, clusterZone)
+  })
+  if (match === null) return null
   // Names that no Kubernetes object can have never leave the cluster: our own zone denies them.
-  if (name?.kind === 'impossible') return null
-  const isOurs = name !== null && isReserved(name, clusterZone)
-  return policies.match(
-    query.qname,
-    query.client.address,
-    (policy) => (query.recursionDesired || policy.transit) && (!isOurs || policy.allowReserved)
-  )
+  return readKubernetesName(query.qname, clusterZone)?.kind === 'impossible' ? null : match
 }
 
 function zoneAnswer(parts: Parts, query: Query, zone: ZoneStore): Answer {
@@ -118,7 +118,8 @@ function zoneAnswer(parts: Parts, query: Query, zone: ZoneStore): Answer {
   query.trace?.add(parts.clock.nowMs(), {
     step: 'zone',
     detail: `${nameToText(zone.apex)} serial ${zone.serial}`,
-    ageMs: answer.origin.from === 'zone' ? answer.origin.ageMs : null
+    ageMs: answer.origin.from === 'zone' ? answer.origin.ageMs : null,
+    ttlSeconds: lowestTtlSeconds(answer)
   })
   return answer
 }

@@ -3,9 +3,9 @@
 /**
  * `status`: it answered with another status than 200, or a watch brought an ERROR. `network`: no connection, or a
  * broken one. `timeout`: it is silent. `credentials`: ours cannot be read or made. `format`: it sent what is no answer.
- * `cut`: we ended the request ourselves.
+ * `history`: its resourceVersions went backwards. `cut`: we ended the request ourselves.
  */
-export type ApiErrorKind = 'status' | 'network' | 'timeout' | 'credentials' | 'format' | 'cut'
+export type ApiErrorKind = 'status' | 'network' | 'timeout' | 'credentials' | 'format' | 'history' | 'cut'
 
 export class ApiError extends Error {
   readonly kind: ApiErrorKind

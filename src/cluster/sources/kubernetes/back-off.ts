@@ -25,8 +25,9 @@ export class BackOff {
     const maxMs = isRefused ? apiRefusedBackoffMaxMs : apiBackoffMaxMs
     const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(this.#failures, 30))
     this.#failures++
-    // A 410 or 401 has its remedy, which is tried at once; only where it does not help we slow down.
-    if (this.#failures === 1 && error !== null && (error.isExpired || error.status === 401)) return 0
+    // These have their remedy, which is tried at once; only where it does not help we slow down.
+    const hasRemedy = error !== null && (error.isExpired || error.kind === 'history' || error.status === 401)
+    if (this.#failures === 1 && hasRemedy) return 0
     const jitteredMs = fullMs * (0.5 + this.#random() / 2)
     const askedMs = Math.min(apiRetryAfterMaxMs, (error?.retryAfterSeconds ?? 0) * 1000)
     return Math.max(jitteredMs, askedMs)

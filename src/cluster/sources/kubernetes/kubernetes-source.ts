@@ -60,11 +60,7 @@ export class KubernetesSource {
           random,
           turns: this.#turns,
           onEvents,
-          onSynced: () => {
-            if (this.#hasSynced || !this.#reflectors.every(({ hasSynced }) => hasSynced)) return
-            this.#hasSynced = true
-            onSynced()
-          }
+          onSynced: () => this.#noteSynced(log, onSynced)
         })
     )
     this.#audit = new Audit({ reflectors: this.#reflectors, access, clock, log, random, turns: this.#turns })
@@ -95,6 +91,16 @@ export class KubernetesSource {
       audits: { ...this.#audit.stats },
       longestTurnMs: this.#turns.stats.longestMs,
       resources
+    }
+  }
+
+  #noteSynced(log: Logger, onSynced: () => void): void {
+    if (this.#hasSynced || !this.#reflectors.every(({ hasSynced }) => hasSynced)) return
+    this.#hasSynced = true
+    try {
+      onSynced()
+    } catch (error) {
+      log.error({ err: error }, 'a bug: nobody took the news that all objects are known')
     }
   }
 }

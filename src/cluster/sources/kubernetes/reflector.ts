@@ -5,8 +5,8 @@
  *     locate -> list -> watch (20 to 25 s) -> watch -> ...
  *
  * Every watch is asked to end soon, so one that does not is known to be dead: a quiet API server sends nothing for
- * minutes, and a connection can die without a sign. A watch that ended too early, or badly, is resumed only if the
- * API server's history still reaches up to what we know: storage that was emptied or rolled back would stay silent.
+ * minutes, and a connection can die without a sign. And before every further watch the API server is asked how far its
+ * history reaches: if that is less than we know, its storage was emptied or rolled back, and a watch would stay silent.
  */
 import type { Clock } from '../../../base/clock.ts'
 import {
@@ -91,7 +91,7 @@ export class Reflector {
   #path: string | null = null
   #resourceVersion = ''
   #mustList = true
-  #mustCheckHistory = false
+  #isListFresh = false
   #hasSynced = false
   #lastSignOfLifeMs: number | null = null
   #lastError: Readonly<{ text: string; atMs: number }> | null = null
@@ -188,7 +188,7 @@ export class Reflector {
     await this.#dropVanished()
     this.stats.lists++
     this.#mustList = false
-    this.#mustCheckHistory = false
+    this.#isListFresh = true
     if (this.#hasSynced || this.#isClosed) return
     this.#hasSynced = true
     this.#options.onSynced()
@@ -217,7 +217,8 @@ export class Reflector {
   }
 
   async #watch(): Promise<void> {
-    if (this.#mustCheckHistory) await this.#checkHistory()
+    if (!this.#isListFresh) await this.#checkHistory()
+    this.#isListFresh = false
     const { clock, random, turns } = this.#options
     const seconds = watchMinSeconds + Math.floor(random() * (watchMaxSeconds - watchMinSeconds + 1))
     const { body, cut } = await this.#connection.open(this.#path!, {
@@ -254,8 +255,7 @@ export class Reflector {
       this.#state = 'waiting'
     }
     if (clock.nowMs() - startedAtMs >= (seconds - 1) * 1000) return
-    // Ended politely but too early: perhaps the API server is being exchanged.
-    this.#mustCheckHistory = true
+    // Ended politely but too early: perhaps the API server is about to go.
     this.#lossLog.lost('the watch ended early')
     await this.#sleeper.sleep(this.#backOff.nextMs(null))
   }
@@ -263,9 +263,8 @@ export class Reflector {
   /** Whether the API server still knows a state as late as ours; if not, everything is listed again. */
   async #checkHistory(): Promise<void> {
     const resourceVersion = await readListVersion(this.#listRequest(this.#path!))
-    this.#mustCheckHistory = false
     if (compareResourceVersions(resourceVersion, this.#resourceVersion) >= 0) return
-    throw new ApiError('format', `the API server is at ${resourceVersion}, before ${this.#resourceVersion}`)
+    throw new ApiError('history', `the API server is at ${resourceVersion}, before ${this.#resourceVersion}`)
   }
 
   async #recover(thrown: unknown): Promise<void> {
@@ -277,8 +276,14 @@ export class Reflector {
     const isBug = !(thrown instanceof ApiError)
     if (isBug) this.#options.log.error({ err: thrown, resource: this.resource.name }, 'a bug: the list begins anew')
     if (error.kind === 'format') this.#noteUnreadable(error)
+    if (error.kind === 'history') {
+      const { name } = this.resource
+      this.#options.log.warn(
+        { resource: name, reason: error.message },
+        'the API server went back in time: listed again'
+      )
+    }
     if (isBug || needsList(error, this.resource)) this.#mustList = true
-    else this.#mustCheckHistory = true
     this.#lossLog.lost(error.message)
     await this.#sleeper.sleep(this.#backOff.nextMs(error))
   }
@@ -319,7 +324,7 @@ export class Reflector {
 
 /** Whether a failed request cannot be repeated from where we are. */
 function needsList(error: ApiError, { isOptional }: Resource): boolean {
-  if (error.kind === 'format' || error.isExpired || error.isFromTheFuture) return true
+  if (error.kind === 'format' || error.kind === 'history' || error.isExpired || error.isFromTheFuture) return true
   if (error.status === 404) return isOptional
   return error.status >= 400 && error.status < 500 && ![401, 403, 429].includes(error.status)
 }

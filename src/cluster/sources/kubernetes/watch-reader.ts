@@ -24,7 +24,7 @@ export type Watch = Readonly<{
 
 /**
  * Resolves when the API server has ended the watch.
- * @throws ApiError `format` for a line that is no event, `status` for an ERROR event, and whatever the body throws.
+ * @throws ApiError `format` for a line that is no event, `history` for one that goes back, `status` for an ERROR event, and whatever the body throws.
  */
 export async function readWatch(watch: Watch): Promise<void> {
   const { body, queue, turns, onSignOfLife } = watch
@@ -68,7 +68,7 @@ class WatchReader {
     const { resourceVersion } = metadataOf(object)
     if (resourceVersion === '') throw new ApiError('format', `a watch event ${type} without resourceVersion`)
     if (compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) {
-      throw new ApiError('format', `a watch goes back from ${this.#resourceVersion} to ${resourceVersion}`)
+      throw new ApiError('history', `a watch goes back from ${this.#resourceVersion} to ${resourceVersion}`)
     }
     const { held, queue } = this.#watch
     if (type === 'ADDED' || type === 'MODIFIED') queue.take(object, (events) => held.put(object, events))
