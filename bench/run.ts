@@ -1,7 +1,7 @@
 /** `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; what comes out: report.ts. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPeerdns } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
@@ -197,7 +197,7 @@ function write(report: BenchReport, { resultsFolder }: BenchOptions): void {
   const markdown = markdownReport(report)
   console.log(markdown)
   if (resultsFolder === null) return
-  const folder = join(root, resultsFolder)
+  const folder = resolve(root, resultsFolder)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'latest.md'), markdown)
   writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 1)}\n`)
