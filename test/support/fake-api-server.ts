@@ -8,6 +8,7 @@ import { createServer as createHttpServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { Cancel, Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 
@@ -20,6 +21,8 @@ export type FakeRequest = Readonly<{
   query: URLSearchParams
   kind: 'list' | 'watch' | 'other'
   headers: IncomingMessage['headers']
+  /** Whether it came with a client certificate that our CA signed. */
+  isCertified: boolean
 }>
 type Change = Readonly<{ version: number; type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: ApiObject }>
 /** `pending` waits while the server is frozen. */
@@ -89,7 +92,7 @@ export class FakeApiServer {
     this.#server =
       this.#tls === null
         ? createHttpServer(answer)
-        : createHttpsServer({ ...this.#tls, requestCert: this.#tls.ca !== undefined }, answer)
+        : createHttpsServer({ ...this.#tls, requestCert: true, rejectUnauthorized: false }, answer)
     this.#server.on('connection', (socket: Socket) => {
       this.connections++
       this.#sockets.add(socket)
@@ -255,7 +258,8 @@ export class FakeApiServer {
       : query.get('watch') === 'true'
         ? 'watch'
         : 'list'
-    const request: FakeRequest = { path, query, kind, headers: message.headers }
+    const isCertified = message.socket instanceof TLSSocket && message.socket.authorized
+    const request: FakeRequest = { path, query, kind, headers: message.headers, isCertified }
     this.requests.push(request)
     if (this.#isFrozen) this.#unanswered.push(() => this.#answerNow(request, response))
     else this.#answerNow(request, response)

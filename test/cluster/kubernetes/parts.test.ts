@@ -39,11 +39,7 @@ test('LineSplitter: the same lines however they arrive', async (t) => {
   const splitter = new LineSplitter(10)
   t.same([...splitter.push(Buffer.from('0123456789\nrest'))], ['0123456789'])
   t.equal(splitter.pendingOctets, 4, 'a line that has not ended')
-  t.throws(
-    () => [...splitter.push(Buffer.from('1234567'))],
-    { kind: 'format' },
-    'a line over the limit, before it ends'
-  )
+  t.throws(() => [...splitter.push(Buffer.from('1234567'))], /a line of more/, 'a line over the limit, before it ends')
 })
 
 test('ListScanner: the same items however they arrive', async (t) => {
@@ -99,7 +95,7 @@ test('ListScanner: the same items however they arrive', async (t) => {
     () => {
       for (const chunk of [Buffer.from('{"kind":"'), filler, filler]) Array.from(endless.push(chunk))
     },
-    { kind: 'format' },
+    /a list without its items of more than/,
     'an endless head'
   )
 })
@@ -202,25 +198,31 @@ test('HeldObjects: the exact difference', async (t) => {
     words((events) => held.remove(version('api', 'u3', '6'), events)),
     ['delete api']
   )
-  t.throws(() => held.put({ metadata: {} }, []), { kind: 'format' }, 'without a name')
+  t.throws(() => held.put({ metadata: {} }, []), /without a name/, 'without a name')
   t.equal(held.size, 0)
 })
 
 test('Turns: one slice in a turn, whoever waits', async (t) => {
   const turns = new Turns(systemClock)
-  let current = 0
-  let most = 0
+  let turn = 0
+  let isDone = false
+  const tick = (): void => {
+    turn++
+    if (!isDone) setImmediate(tick)
+  }
+  tick()
+  const resumedIn: number[] = []
   const work = async () => {
-    for (let item = 0; item < 200; item++) {
+    for (let item = 0; item < 2_000; item++) {
       if (turns.hasRoom()) continue
-      current++
-      most = Math.max(most, current)
-      setImmediate(() => current--)
       await turns.next()
+      resumedIn.push(turn)
     }
   }
   await Promise.all([work(), work(), work()])
-  // The first slices of all three began in the same turn, before anybody waited.
-  t.ok(most <= 3, `${most} slices ended in one turn`)
-  t.ok(turns.stats.turnsTotal > 3)
+  isDone = true
+  const most = Math.max(...resumedIn.map((one) => resumedIn.filter((other) => other === one).length))
+  t.ok(resumedIn.length > 10)
+  // Two may share a number where the counter and the turns changed their order.
+  t.ok(most <= 2, `${most} slices in one turn`)
 })
