@@ -1,5 +1,6 @@
 /** What the suites do to a cluster: take parts away and give them back, let credentials run out, and stand in between. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startCluster } from './support/cluster.ts'
 import { settled } from './support/eventually.ts'
@@ -173,6 +174,20 @@ clusterSuite('a cluster and what happens to it', async (t) => {
     await api.create(service('again'))
     const slices = await settled(async () => api.list('EndpointSlice'), (found) => found.length > 0) // prettier-ignore
     t.ok(slices.length > 0, 'and works')
+  })
+
+  await t.test('start: one that fails says why, and leaves nothing', async (t) => {
+    const failing = startCluster({ name: 'failing', apiServerFlags: ['--nonsense'] })
+    await t.rejects(failing, /kube-apiserver ended before it was ready:[^]*unknown flag: --nonsense/)
+    t.same(readdirSync(tmpdir()).filter((name) => name.startsWith('peerdns-e2e-failing-')), []) // prettier-ignore
+  })
+
+  await t.test('bare: an API server alone takes many objects at once', async (t) => {
+    const bare = await startCluster({ name: 'bare', isBare: true, nodes: 0 })
+    await bare.api.applyAll(Array.from({ length: 300 }, (_, index) => service(`many-${index}`)), 8) // prettier-ignore
+    t.equal((await bare.api.list('Service', { namespace: 'default', limit: 100 })).length, 301, 'read page by page')
+    t.same(await bare.api.list('EndpointSlice'), [], 'and nobody makes anything of them')
+    await bare.stop()
   })
 
   await t.test('stop: nothing runs any more, and nothing is left', async (t) => {

@@ -31,6 +31,8 @@ export type ClusterOptions = Readonly<{
   serviceImports?: readonly ServiceImportVersion[]
   /** Further flags of kube-apiserver. */
   apiServerFlags?: readonly string[]
+  /** Neither controllers nor kwok: objects stay as they are written. For many of them, or for those no controller makes. */
+  isBare?: boolean
 }>
 
 /** What a pod of this service account would find mounted, and a kubeconfig that says the same. */
@@ -128,7 +130,7 @@ export class Cluster {
     this.apiServer.launch()
     await this.etcd.untilReady()
     await this.apiServer.untilReady()
-    const others = [this.controllerManager, this.kwok]
+    const others = this.#options.isBare === true ? [] : [this.controllerManager, this.kwok]
     for (const part of others) part.launch()
     await this.#createNodes()
     await this.setServiceImports(this.#options.serviceImports ?? [])

@@ -110,9 +110,13 @@ export class KubeApi {
     })
   }
 
-  /** Several, in their order, where each may need the one before: Namespaces first is up to the caller. */
-  async applyAll(objects: readonly KubeObject[]): Promise<void> {
-    for (const object of objects) await this.apply(object)
+  /** Several, each only after those before it; `atOnce` of them together where their order does not matter. */
+  async applyAll(objects: readonly KubeObject[], atOnce = 1): Promise<void> {
+    const rest = objects.values()
+    const applyRest = async () => {
+      for (const object of rest) await this.apply(object)
+    }
+    await Promise.all(Array.from({ length: atOnce }, applyRest))
   }
 
   /** A JSON merge patch (RFC 7396) of the object, or of its `status`, `scale`, ... */
