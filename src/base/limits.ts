@@ -164,6 +164,8 @@ export const apiDiscoveryMaxMs = 25_000
 /** Each resource is compared with the API server so often, and what the watch has still to tell gets so long to arrive. */
 export const auditEveryMs = 600_000
 export const auditCatchUpMs = 5_000
+/** The same after a watch broke: behind it may be an API server with other storage. No oftener than this. */
+export const auditSoonMs = 30_000
 /** Work on lists and watches in one turn of the event loop, with what listens to them; everybody else waits for it. */
 export const apiTurnMs = 4
 export const apiObjectsPerTurn = 500

@@ -31,7 +31,7 @@ type Watch = { path: string; response: ServerResponse; cancel: Cancel; pending: 
 export type Fault = (request: FakeRequest, response: ServerResponse) => boolean
 
 const mcsGroup = 'multicluster.x-k8s.io'
-const keyOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+const keyOf = ({ metadata }: Pick<ApiObject, 'metadata'>): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
 export class FakeApiServer {
   readonly requests: FakeRequest[] = []
@@ -122,7 +122,7 @@ export class FakeApiServer {
   put(path: string, object: object): void {
     const { metadata, ...rest } = structuredClone(object) as ApiObject
     const objects = this.#objectsAt(path)
-    const known = objects.get(keyOf({ ...rest, metadata } as ApiObject))
+    const known = objects.get(keyOf({ metadata }))
     const uid = metadata.uid ?? known?.metadata.uid ?? `uid-${++this.#uids}`
     const version = ++this.#version
     const stored = { ...rest, metadata: { ...metadata, uid, resourceVersion: String(version) } } as ApiObject
@@ -209,7 +209,7 @@ export class FakeApiServer {
   }
 
   sendToWatches(path: string, text: string): void {
-    for (const { response } of this.#watchesOf(path)) response.write(text)
+    for (const watch of this.#watchesOf(path)) this.#write(watch, text)
   }
 
   sendError(path: string, code: number, reason: string): void {
@@ -311,7 +311,9 @@ export class FakeApiServer {
     const isLast = end >= snapshot.items.length
     const nextToken = token === '' ? `t${this.requests.length}` : token
     if (!isLast) this.#snapshots.set(nextToken, snapshot)
-    const items = snapshot.items.slice(from, end).map(({ kind: _, apiVersion: __, ...item }) => item)
+    const items = snapshot.items
+      .slice(from, end)
+      .map((object) => ({ ...object, kind: undefined, apiVersion: undefined }))
     sendJson(response, {
       kind: `${this.#kindAt(path)}List`,
       apiVersion: 'v1',

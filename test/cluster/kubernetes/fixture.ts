@@ -80,7 +80,7 @@ export function wantedObjects(
   const wanted = new Map<string, string>()
   for (const path of of) {
     for (const object of server.objects(path)) {
-      const reduced = reduceObject(object, kindAt[path]!)
+      const reduced = reduceObject(object, kindAt[path])
       if (!('ok' in reduced)) continue
       const { kind, namespace, name } = reduced.ok
       wanted.set(`${kind}/${namespace}/${name}`, JSON.stringify(reduced.ok))

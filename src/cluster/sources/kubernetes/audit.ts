@@ -5,7 +5,7 @@
  * The list runs on a connection of its own while the watch goes on, and asks for the metadata alone.
  */
 import type { Cancel, Clock } from '../../../base/clock.ts'
-import { auditCatchUpMs, auditEveryMs } from '../../../base/limits.ts'
+import { auditCatchUpMs, auditEveryMs, auditSoonMs } from '../../../base/limits.ts'
 import type { Logger } from '../../../base/log.ts'
 import type { ApiAccess } from './api-access.ts'
 import { asApiError } from './api-error.ts'
@@ -36,7 +36,9 @@ export class Audit {
   readonly #options: AuditOptions
   readonly #sleeper: Sleeper
   #connection: ApiConnection | null = null
+  readonly #doubtful = new Set<Reflector>()
   #cancelNext: Cancel = () => {}
+  #cancelSoon: Cancel | null = null
   #running: Promise<void> = Promise.resolve()
   #next = 0
   #isClosed = false
@@ -51,17 +53,38 @@ export class Audit {
     const { clock, random, reflectors } = this.#options
     const delayMs = (auditEveryMs / reflectors.length) * (0.9 + random() * 0.2)
     this.#cancelNext = clock.after(delayMs, () => {
-      const reflector = reflectors[this.#next++ % reflectors.length]!
-      this.#running = this.#audit(reflector).then(() => (this.#isClosed ? undefined : this.start()))
+      this.#queue(reflectors[this.#next++ % reflectors.length]!)
+      this.start()
+    })
+  }
+
+  /** Says that a watch of this resource broke: it is compared soon, and again until that has succeeded. */
+  doubt(reflector: Reflector): void {
+    this.#doubtful.add(reflector)
+    if (this.#isClosed) return
+    this.#cancelSoon ??= this.#options.clock.after(auditSoonMs, () => {
+      this.#cancelSoon = null
+      for (const doubtful of this.#doubtful) this.#queue(doubtful)
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelNext()
+    this.#cancelSoon?.()
     this.#sleeper.close()
     this.#connection?.close()
     await this.#running
+  }
+
+  #queue(reflector: Reflector): void {
+    this.#running = this.#running.then(async () => {
+      if (this.#isClosed) return
+      this.#doubtful.delete(reflector)
+      const { finished } = this.stats
+      await this.#audit(reflector)
+      if (this.stats.finished === finished && reflector.path !== null) this.doubt(reflector)
+    })
   }
 
   async #audit(reflector: Reflector): Promise<void> {

@@ -50,19 +50,20 @@ export class KubernetesSource {
     const { access, withPods, clock, log, random, onEvents, onSynced } = options
     this.#turns = new Turns(clock)
     const resources = [services, endpointSlices, namespaces, serviceImports, ...(withPods ? [pods] : [])]
-    this.#reflectors = resources.map(
-      (resource) =>
-        new Reflector({
-          resource,
-          access,
-          clock,
-          log,
-          random,
-          turns: this.#turns,
-          onEvents,
-          onSynced: () => this.#noteSynced(log, onSynced)
-        })
-    )
+    this.#reflectors = resources.map((resource): Reflector => {
+      const reflector = new Reflector({
+        resource,
+        access,
+        clock,
+        log,
+        random,
+        turns: this.#turns,
+        onEvents,
+        onSynced: () => this.#noteSynced(log, onSynced),
+        onDoubt: () => this.#audit.doubt(reflector)
+      })
+      return reflector
+    })
     this.#audit = new Audit({ reflectors: this.#reflectors, access, clock, log, random, turns: this.#turns })
   }
 

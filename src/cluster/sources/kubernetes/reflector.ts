@@ -10,6 +10,7 @@
  */
 import type { Clock } from '../../../base/clock.ts'
 import {
+  apiBackoffMaxMs,
   apiDiscoveryMaxMs,
   apiDiscoveryMinMs,
   watchGraceMs,
@@ -74,6 +75,8 @@ export type ReflectorOptions = Readonly<{
   onEvents: OnEvents
   /** Called once, when the first list has been told whole. */
   onSynced: () => void
+  /** Called when a watch broke, and goes on from where it was: what is known should be compared. */
+  onDoubt: () => void
 }>
 
 export class Reflector {
@@ -161,16 +164,22 @@ export class Reflector {
     }
   }
 
+  /** Never rejects, whatever bug there is. */
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        if (this.#mustList) await this.#list()
-        if (this.#path === null) await this.#waitForResource()
-        else await this.#watch()
+        await this.#advance().catch((error: unknown) => this.#recover(error))
       } catch (error) {
-        if (!this.#isClosed) await this.#recover(error)
+        this.#options.log.error({ err: error, resource: this.resource.name }, 'a bug: tried again')
+        await this.#sleeper.sleep(apiBackoffMaxMs)
       }
     }
+  }
+
+  async #advance(): Promise<void> {
+    if (this.#mustList) await this.#list()
+    if (this.#path === null) await this.#waitForResource()
+    else await this.#watch()
   }
 
   async #list(): Promise<void> {
@@ -257,6 +266,7 @@ export class Reflector {
     if (clock.nowMs() - startedAtMs >= (seconds - 1) * 1000) return
     // Ended politely but too early: perhaps the API server is about to go.
     this.#lossLog.lost('the watch ended early')
+    this.#options.onDoubt()
     await this.#sleeper.sleep(this.#backOff.nextMs(null))
   }
 
@@ -268,6 +278,7 @@ export class Reflector {
   }
 
   async #recover(thrown: unknown): Promise<void> {
+    if (this.#isClosed) return
     this.#state = 'waiting'
     const error = asApiError(thrown)
     if (error.kind === 'cut') return
@@ -284,6 +295,7 @@ export class Reflector {
       )
     }
     if (isBug || needsList(error, this.resource)) this.#mustList = true
+    if (!this.#mustList) this.#options.onDoubt()
     this.#lossLog.lost(error.message)
     await this.#sleeper.sleep(this.#backOff.nextMs(error))
   }

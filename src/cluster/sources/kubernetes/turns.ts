@@ -17,7 +17,7 @@ export class Turns {
   #startedAtMs: number | null = null
   #objects = 0
   /** Follows from what objects cost: half when a slice took too long, more when it was short. */
-  #objectsPerTurn = 32
+  #objectsPerTurn = 8
 
   constructor(clock: Clock) {
     this.#clock = clock
