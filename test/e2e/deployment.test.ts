@@ -1,0 +1,222 @@
+/**
+ * What k8s/ holds, at a real API server: every kustomization is taken as it is, and the service account that comes with
+ * it may do what the source needs, and nothing else. Both are asked for with the account's own token.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { test } from 'tap'
+import { kustomizations, root } from '../k8s/built.ts'
+import { startCluster, type Cluster } from './support/cluster.ts'
+import { dig } from './support/dig.ts'
+import { settled } from './support/eventually.ts'
+import { KubeApi, KubeApiError } from './support/kube-api.ts'
+import { freePort, Part, whyNoClusters } from './support/part.ts'
+
+const skip = whyNoClusters() ?? false
+
+/** Namespaces that a dry run does not make, so that what lies in them could not be tried. */
+const namespaces = ['peerdns', 'peerdns-node', 'shop']
+const mcs = 'multicluster.x-k8s.io'
+
+/** In a mount namespace of its own: the token and the configuration where a pod has them, then peerdns as its user. */
+const mountAndServe = `
+mount -t tmpfs none /run
+mkdir -p /run/secrets/kubernetes.io/serviceaccount /run/peerdns
+mount --bind "$1" /run/secrets/kubernetes.io/serviceaccount
+mount --bind "$2" /run/peerdns
+exec setpriv --reuid 65532 --regid 65532 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all \\
+  "$3" "$4" serve --config /run/peerdns/config.yaml`
+
+/** The status that the API server gives for a path; 200 where it is allowed. */
+async function statusOf(api: KubeApi, path: string): Promise<number> {
+  try {
+    await api.text(path)
+    return 200
+  } catch (error) {
+    if (error instanceof KubeApiError) return error.status
+    throw error
+  }
+}
+
+async function statusOfPost(api: KubeApi, path: string, body: object): Promise<number> {
+  try {
+    await api.post(path, body)
+    return 201
+  } catch (error) {
+    if (error instanceof KubeApiError) return error.status
+    throw error
+  }
+}
+
+/** The kinds and names that kubectl says it would make or change. */
+const wouldApply = (output: string): string[] =>
+  output
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => /^(\S+) (created|configured|unchanged|serverside-applied) \(server dry run\)$/.exec(line)?.[1] ?? line) // prettier-ignore
+
+const apiOf = (cluster: Cluster, token: string): KubeApi =>
+  new KubeApi({ baseUrl: cluster.baseUrl, caFile: cluster.ca.caFile, token })
+
+test('deployment', { skip, timeout: 240_000 }, async (t) => {
+  const cluster = await startCluster({ name: 'deployment', serviceImports: ['v1beta1', 'v1alpha1'] })
+  t.teardown(async () => cluster.stop())
+  for (const name of namespaces) {
+    await cluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  }
+
+  await t.test('every kustomization: a server-side dry run takes all of it without a warning', async (t) => {
+    for (const folder of kustomizations()) {
+      const output = await cluster.kubectl(['apply', '--dry-run=server', '--warnings-as-errors', '-k', join(root, folder)]) // prettier-ignore
+      const applied = wouldApply(output)
+      t.same(applied.filter((line) => line.includes(' ')), [], folder) // prettier-ignore
+      t.ok(applied.length > 2, `${folder}: ${applied.length} objects`)
+    }
+  })
+
+  await t.test('base: is applied, is applied again without a change, and its pods come up', async (t) => {
+    const folder = join(root, 'k8s/base')
+    await cluster.kubectl(['apply', '-k', folder])
+    const again = (await cluster.kubectl(['apply', '-k', folder])).split('\n').filter((line) => line !== '')
+    // kubectl always sends a budget's selector whole, and calls that a change.
+    t.same(again.filter((line) => !/ unchanged$|^poddisruptionbudget/.test(line)), []) // prettier-ignore
+    const service = await cluster.api.get('Service', { namespace: 'peerdns', name: 'peerdns' })
+    t.equal(service.spec?.clusterIP, '10.96.0.54')
+    // No scheduler runs here, so the pods stay where the controllers leave them: made, with the restricted profile kept.
+    const pods = await settled(
+      async () => cluster.api.list('Pod', { namespace: 'peerdns' }),
+      (found) => found.length === 2
+    )
+    t.equal(pods.length, 2)
+    for (const { spec } of pods) t.equal(spec?.serviceAccountName, 'peerdns')
+  })
+
+  await t.test('a namespace that wants `restricted` refuses what base would be with one right more', async (t) => {
+    const deployment = await cluster.api.get('Deployment', { namespace: 'peerdns', name: 'peerdns' })
+    const { metadata, spec } = deployment.spec!.template
+    const [container] = spec!.containers
+    const { topologySpreadConstraints: _, ...rest } = spec!
+    const copy = (securityContext: object) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'copy', namespace: 'peerdns', labels: metadata!.labels },
+      spec: { ...rest, containers: [Object.assign({}, container, { securityContext })] }
+    })
+    const path = '/api/v1/namespaces/peerdns/pods?dryRun=All'
+    const own = container!.securityContext!
+    t.equal(await statusOfPost(cluster.api, path, copy(own)), 201)
+    const more = Object.assign({}, own, { capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } })
+    t.equal(await statusOfPost(cluster.api, path, copy(more)), 403)
+  })
+
+  await t.test('rights of the service account', async (t) => {
+    await cluster.kubectl(['apply', '-k', join(root, 'k8s/overlays/daemonset')])
+    for (const [namespace, name] of [
+      ['peerdns', 'peerdns'],
+      ['peerdns-node', 'peerdns-node']
+    ] as const) {
+      const { token } = await cluster.serviceAccount(namespace, name)
+      const api = apiOf(cluster, token)
+      t.teardown(() => api.close())
+      const rows: [path: string, status: number][] = [
+        ['/api/v1/services', 200],
+        ['/api/v1/namespaces', 200],
+        ['/apis/discovery.k8s.io/v1/endpointslices', 200],
+        [`/apis/${mcs}`, 200],
+        [`/apis/${mcs}/v1beta1`, 200],
+        [`/apis/${mcs}/v1beta1/serviceimports`, 200],
+        [`/apis/${mcs}/v1alpha1/serviceimports`, 200],
+        ['/api/v1/secrets', 403],
+        [`/api/v1/namespaces/${namespace}/secrets`, 403],
+        ['/api/v1/configmaps', 403],
+        [`/api/v1/namespaces/${namespace}/configmaps`, 403],
+        ['/api/v1/pods', 403],
+        ['/api/v1/nodes', 403],
+        ['/api/v1/serviceaccounts', 403],
+        ['/api/v1/events', 403],
+        ['/apis/apps/v1/deployments', 403],
+        ['/apis/rbac.authorization.k8s.io/v1/clusterroles', 403],
+        ['/api/v1/namespaces/default/services/kubernetes', 403]
+      ]
+      for (const [path, status] of rows) t.equal(await statusOf(api, path), status, `${name} GET ${path}`)
+      for (const path of rows.filter(([path, status]) => status === 200 && /\/[a-z]+s$/.test(path)).map(([it]) => it)) {
+        t.equal(await statusOf(api, `${path}?watch=1&timeoutSeconds=1`), 200, `${name} watch ${path}`)
+      }
+      const object = (kind: string) => ({ apiVersion: 'v1', kind, metadata: { name: 'x' }, spec: { ports: [{ port: 1 }] } }) // prettier-ignore
+      for (const [path, kind] of [
+        ['/api/v1/namespaces/default/services', 'Service'],
+        ['/api/v1/namespaces', 'Namespace'],
+        ['/api/v1/namespaces/default/configmaps', 'ConfigMap'],
+        ['/api/v1/namespaces/default/events', 'Event'],
+        [`/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, 'TokenRequest']
+      ] as const) {
+        t.equal(await statusOfPost(api, path, object(kind)), 403, `${name} POST ${path}`)
+      }
+      const key = { namespace: 'default', name: 'kubernetes' }
+      const refused = async (change: Promise<unknown>) => change.then(() => 200, (error: KubeApiError) => error.status) // prettier-ignore
+      t.equal(await refused(api.patch('Service', key, {})), 403, `${name} PATCH`)
+      t.equal(await refused(api.delete('Service', key)), 403, `${name} DELETE`)
+    }
+  })
+
+  const isRoot = process.getuid?.() === 0
+  const asPod = { skip: isRoot ? false : 'only root can mount what a pod finds mounted' }
+  await t.test(
+    "base's configuration, as its pod finds it: reads the cluster and sees what comes later",
+    asPod,
+    async (t) => {
+      const { folder } = await cluster.serviceAccount('peerdns', 'peerdns')
+      const [dnsPort, observePort, adminPort] = [await freePort(), await freePort(), await freePort()]
+      // The loopback instead of a pod's own network; all else is as it stands there.
+      const config = readFileSync(join(root, 'k8s/base/config.yaml'), 'utf8')
+        .replace(/^listen: .*$/m, `listen: ["127.0.0.1:${dnsPort}"]`)
+        .replace(/^observe: .*$/m, `observe: "127.0.0.1:${observePort}"`)
+        .replace(/^admin: .*$/m, `admin: "127.0.0.1:${adminPort}"`)
+      const configFolder = join(cluster.folder, 'etc-peerdns')
+      mkdirSync(configFolder)
+      writeFileSync(join(configFolder, 'config.yaml'), config)
+      const part = new Part({
+        name: 'peerdns-in-pod',
+        folder: cluster.folder,
+        command: 'unshare',
+        args: ['--mount', 'sh', '-euc', mountAndServe, 'sh', folder, configFolder, process.execPath, join(root, 'src/cli/main.ts')], // prettier-ignore
+        env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(cluster.port) },
+        isReady: async () => (await fetch(`http://127.0.0.1:${observePort}/readyz`)).ok
+      })
+      cluster.adopt(part)
+      await part.start()
+      const ask = async (name: string) => dig(dnsPort, `${name}.svc.cluster.local`)
+      t.same((await ask('kubernetes.default')).data, ['10.96.0.1'])
+      t.same((await ask('peerdns.peerdns')).data, ['10.96.0.54'])
+      const later = { namespace: 'shop', name: 'later' }
+      await cluster.api.apply({ apiVersion: 'v1', kind: 'Service', metadata: later, spec: { clusterIP: '10.96.0.77', ports: [{ port: 80 }] } }) // prettier-ignore
+      const answer = await settled(async () => ask('later.shop'), ({ data }) => data.length > 0) // prettier-ignore
+      t.same(answer.data, ['10.96.0.77'])
+      await part.kill('SIGTERM')
+      t.match(part.logTail(), /"msg":"stopped"/)
+      t.notMatch(
+        readFileSync(part.logFile, 'utf8'),
+        /forbidden|"level":"(error|fatal)"/i,
+        'and nothing was refused to it'
+      )
+    }
+  )
+
+  await t.test('verified pods: the component adds that one right', async (t) => {
+    // Kustomize takes no absolute paths, so the kustomization lies in this clone.
+    const folder = join(root, '.cache/e2e/deployment')
+    mkdirSync(folder, { recursive: true })
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const near = (path: string): string => relative(folder, join(root, path))
+    const kustomization = { resources: [near('k8s/base')], components: [near('k8s/components/verified-pods')] }
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+    await cluster.kubectl(['apply', '-k', folder])
+    const { token } = await cluster.serviceAccount('peerdns', 'peerdns')
+    const api = apiOf(cluster, token)
+    t.teardown(() => api.close())
+    t.equal(await settled(async () => statusOf(api, '/api/v1/pods'), (status) => status === 200), 200) // prettier-ignore
+    t.equal(await statusOf(api, '/api/v1/pods?watch=1&timeoutSeconds=1'), 200)
+    t.equal(await statusOf(api, '/api/v1/namespaces/peerdns/secrets'), 403)
+    t.equal(await statusOf(api, `/api/v1/namespaces/peerdns/pods/x/log`), 403)
+  })
+})
