@@ -5,6 +5,8 @@ import type { ApiError } from './api-error.ts'
 export class BackOff {
   readonly #random: () => number
   #failures = 0
+  /** What has been tried to be put right since the last success. */
+  readonly #remedies = new Set<string>()
 
   constructor(random: () => number) {
     this.#random = random
@@ -17,6 +19,7 @@ export class BackOff {
 
   reset(): void {
     this.#failures = 0
+    this.#remedies.clear()
   }
 
   /** Counts a failure and gives the wait before the next attempt in milliseconds. null: it ended without an error. */
@@ -25,11 +28,20 @@ export class BackOff {
     const maxMs = isRefused ? apiRefusedBackoffMaxMs : apiBackoffMaxMs
     const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(this.#failures, 30))
     this.#failures++
-    // These have their remedy, which is tried at once; only where it does not help we slow down.
-    const hasRemedy = error !== null && (error.isExpired || error.kind === 'history' || error.status === 401)
-    if (this.#failures === 1 && hasRemedy) return 0
+    const remedy = remedyOf(error)
+    if (remedy !== null && !this.#remedies.has(remedy)) {
+      this.#remedies.add(remedy)
+      return 0
+    }
     const jitteredMs = fullMs * (0.5 + this.#random() / 2)
     const askedMs = Math.min(apiRetryAfterMaxMs, (error?.retryAfterSeconds ?? 0) * 1000)
     return Math.max(jitteredMs, askedMs)
   }
+}
+
+/** Some failures have their remedy (list again, read the token again), to be tried at once, but not again and again. */
+function remedyOf(error: ApiError | null): string | null {
+  if (error === null) return null
+  if (error.isExpired || error.kind === 'history') return 'list'
+  return error.status === 401 ? 'credentials' : null
 }
