@@ -2,7 +2,7 @@
  * What a long list costs, and for how long it keeps the event loop from everything else: 10,000 EndpointSlices with
  * 100,000 endpoints, from a fake API server in another thread, into the zones as in the server.
  *
- *     node --expose-gc bench/micro/reflector.ts [slices, default 10000] [endpoints of each, default 10]
+ *     node --expose-gc bench/micro/reflector.ts [slices, default 10000] [endpoints of each, default 10] [alone: without the zones]
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { systemClock } from '../../src/base/clock.ts'
@@ -17,6 +17,7 @@ import { settledHeapOctets } from './measure.ts'
 
 const slices = Number(process.argv[2] ?? 10_000)
 const endpoints = Number(process.argv[3] ?? 10)
+const isAlone = process.argv[4] === 'alone'
 const octetsOf = (number: number): string => `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
 
 function service(number: number): object {
@@ -130,7 +131,7 @@ async function measure(url: URL): Promise<void> {
       random: Math.random,
       onEvents: (events, originAtMs) => {
         const beganAtMs = threadCpuMs()
-        zones.apply(events, originAtMs)
+        if (!isAlone) zones.apply(events, originAtMs)
         const cpuMs = threadCpuMs() - beganAtMs
         applied.batches++
         applied.cpuMs += cpuMs
