@@ -173,7 +173,12 @@ export class KubeApi {
   async #request(method: string, path: string, options: RequestOptions): Promise<string> {
     const { body, contentType = 'application/json', timeoutMs = requestTimeoutMs } = options
     const headers: Record<string, string> = { accept: 'application/json' }
-    if (body !== undefined) headers['content-type'] = contentType
+    const octets = body === undefined ? null : Buffer.from(JSON.stringify(body))
+    if (octets !== null) {
+      headers['content-type'] = contentType
+      // Node gives a DELETE none by itself, and its body would be read as the connection's next request.
+      headers['content-length'] = String(octets.length)
+    }
     if (this.#token !== null) headers.authorization = `Bearer ${this.#token}`
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new KubeApiError(0, 'NoAnswer', `${method} ${path}: ${error.message}`))
@@ -192,7 +197,7 @@ export class KubeApi {
       const timer = setTimeout(() => sent.destroy(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
       sent.once('close', () => clearTimeout(timer))
       sent.once('error', fail)
-      sent.end(body === undefined ? undefined : JSON.stringify(body))
+      sent.end(octets ?? undefined)
     })
   }
 }
