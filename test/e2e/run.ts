@@ -17,7 +17,12 @@ const suiteTimeoutMs = 300_000
 type Suite = Readonly<{ name: string; args: readonly string[] }>
 type Counts = { passed: number; failed: number; skipped: number }
 
-const tap = [join(root, 'node_modules', '.bin', 'tap'), '--disable-coverage', '--reporter=./test/support/reporter.ts']
+const tap = [
+  join(root, 'node_modules', '.bin', 'tap'),
+  '--disable-coverage',
+  '--timeout=290',
+  '--reporter=./test/support/reporter.ts'
+]
 
 const suites: Suite[] = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith('.ts') && file !== 'run.ts')
