@@ -96,6 +96,8 @@ export const probeRisingEveryMs = 1_000
 export const healthHistoryEntries = 20
 
 // The zone.
+/** Shortest time between two probes that timeouts of real traffic ask for. */
+export const probeExtraMinMs = 200
 /** Change journal of one zone: entries (RRset changes) kept for IXFR and eviction. */
 export const journalRRsets = 50_000
 /** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */

@@ -1,6 +1,6 @@
 /**
- * The health of one server as a pure function of what was seen: probes judge it, and real traffic may speak against it
- * sooner. No timers and no sockets here; probe.ts has them.
+ * The health of one server as a pure function of what was seen: probes judge it, and a network that refuses real traffic
+ * may speak against it sooner. No timers and no sockets here; probe.ts has them.
  */
 import { healthHistoryEntries } from '../base/limits.ts'
 
@@ -32,10 +32,11 @@ export type HealthState = Readonly<{
   history: readonly HealthTransition[]
 }>
 
+/** Of traffic only what speaks for the whole server: one name alone may time out, which probe.ts leaves out. */
 export type HealthOutcome = Readonly<{
   from: 'probe' | 'traffic'
   isSuccess: boolean
-  /** For people: `NOERROR with SOA`, `timeout`, `REFUSED`, ... */
+  /** For people: `NOERROR with SOA`, `timeout`, `network`, `REFUSED`, ... */
   reason: string
   /** When what ended now was begun; monotonic milliseconds. */
   startedAtMs: number
@@ -64,8 +65,8 @@ export const newHealthState = (nowMs: number): HealthState => ({
  *
  * - A first successful probe makes `unknown` `up`; `down` needs `rise` of them in a row.
  * - `fall` failed probes in a row, or `fall` failed questions in a row, make it `down`.
- * - A failed question counts only if nothing succeeded since it was begun: else the server lives, and only that name
- *   is slow. Answers to real questions never make it `up`: a server may know one name and have lost the rest.
+ * - A failed question counts only if nothing succeeded since it was begun: else the server lives, and the
+ *   trouble is over. Answers to real questions never make it `up`: a server may know one name and have lost the rest.
  */
 export function nextHealth(
   state: HealthState,

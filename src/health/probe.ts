@@ -5,7 +5,7 @@
  * means is decided here and in health-state.ts.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { probeBackoffMaxMs, probeRisingEveryMs } from '../base/limits.ts'
+import { probeBackoffMaxMs, probeExtraMinMs, probeRisingEveryMs } from '../base/limits.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import {
@@ -57,13 +57,19 @@ export type HealthStatus = Readonly<{
   history: readonly Readonly<{ from: Health; to: Health; reason: string; atEpochMs: number }>[]
 }>
 
-/** What real traffic says of a server that counts against it; error codes may be about one name only. */
-const trafficFailures: ReadonlySet<string> = new Set(['timeout', 'network'])
-
 /** Probes start this share of `every` earlier or later, so that many of them do not march in step. */
 const jitterShare = 0.1
+/** Probes that traffic asks for are at least this share of `every` apart. */
+const extraShare = 1 / 5
 
-type Probed = { state: HealthState; cancelTimer: Cancel; delayMs: number; isAsking: boolean }
+type Probed = {
+  state: HealthState
+  cancelTimer: Cancel
+  delayMs: number
+  isAsking: boolean
+  /** When a timeout of real traffic last had it probed; monotonic milliseconds. */
+  lastExtraAtMs: number
+}
 
 export class ProbeSchedule {
   /** Probes sent, and those that failed. */
@@ -119,18 +125,27 @@ export class ProbeSchedule {
   }
 
   /**
-   * Hears what became of a real question: `answer`, `timeout` and `network` count, other outcomes are left to probes.
-   * A server that traffic brings down is probed at once.
+   * Hears what became of a real question: `answer`, `network` and `timeout` matter, other outcomes are left to probes.
+   *
+   * - `network` counts as a failed probe does, since no single name can be the cause; a server that it brings down is
+   *   probed at once.
+   * - `timeout` counts for nothing, since a healthy server may be silent about some names. It only asks for a probe,
+   *   which is sent at once unless one is under way or the last one that was asked for is too recent.
    */
   observe(server: string, outcome: string, tookMs: number): void {
     const probed = this.#probed.get(server)
-    if (probed === undefined || (outcome !== 'answer' && !trafficFailures.has(outcome))) return
-    const startedAtMs = this.#clock.nowMs() - tookMs
+    if (probed === undefined) return
     const before = probed.state.health
-    this.#take(server, probed, { from: 'traffic', isSuccess: outcome === 'answer', reason: outcome, startedAtMs })
-    if (before === 'down' || probed.state.health !== 'down' || probed.isAsking || !this.#isRunning) return
-    probed.cancelTimer()
-    void this.#probe(server, probed)
+    if (outcome === 'answer' || outcome === 'network') {
+      const startedAtMs = this.#clock.nowMs() - tookMs
+      this.#take(server, probed, { from: 'traffic', isSuccess: outcome === 'answer', reason: outcome, startedAtMs })
+      if (before !== 'down' && probed.state.health === 'down') this.#probeNow(server, probed)
+    } else if (outcome === 'timeout' && before !== 'down') {
+      // While it is down the back-off holds, however many still ask it.
+      const gapMs = Math.max(probeExtraMinMs, this.#options.everyMs * extraShare)
+      if (this.#clock.nowMs() - probed.lastExtraAtMs < gapMs) return
+      if (this.#probeNow(server, probed)) probed.lastExtraAtMs = this.#clock.nowMs()
+    }
   }
 
   /** Calls back after each transition; the returned function ends that. */
@@ -167,7 +182,8 @@ export class ProbeSchedule {
         state: newHealthState(this.#clock.nowMs()),
         cancelTimer: () => {},
         delayMs: this.#options.everyMs,
-        isAsking: false
+        isAsking: false,
+        lastExtraAtMs: Number.NEGATIVE_INFINITY
       }
       this.#probed.set(server, probed)
       // The first probe comes soon, but not all of them in the same moment.
@@ -178,6 +194,14 @@ export class ProbeSchedule {
 
   #schedule(server: string, probed: Probed, delayMs: number): void {
     probed.cancelTimer = this.#clock.after(delayMs, () => void this.#probe(server, probed))
+  }
+
+  /** Probes out of turn; false where a probe is under way already, or none is wanted any more. */
+  #probeNow(server: string, probed: Probed): boolean {
+    if (probed.isAsking || !this.#isRunning) return false
+    probed.cancelTimer()
+    void this.#probe(server, probed)
+    return true
   }
 
   /** One probe, and the timer for the next one, counted from this one's start. */

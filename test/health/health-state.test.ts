@@ -15,7 +15,7 @@ function play(outcomes: string, from = newHealthState(0), startMs = 0): HealthSt
     const outcome: HealthOutcome = {
       from: '+-'.includes(sign) ? 'probe' : 'traffic',
       isSuccess: '+o'.includes(sign),
-      reason: sign === '-' ? 'SERVFAIL' : 'timeout',
+      reason: { '-': 'SERVFAIL', x: 'network' }[sign] ?? 'NOERROR',
       startedAtMs: nowMs - 50
     }
     state = nextHealth(state, outcome, options, nowMs)
@@ -52,7 +52,7 @@ test('nextHealth does not count a slow question against a server that answered m
   const slow = (startedAtMs: number): HealthOutcome => ({
     from: 'traffic',
     isSuccess: false,
-    reason: 'timeout',
+    reason: 'network',
     startedAtMs
   })
   state = nextHealth(state, slow(90), options, 500)
@@ -67,10 +67,10 @@ test('nextHealth does not count a slow question against a server that answered m
 test('nextHealth remembers transitions with reason and time, the last of them only', async (t) => {
   const states = play('+--+++xx')
   t.same(states.at(-1)?.history, [
-    { from: 'unknown', to: 'up', reason: 'timeout', atMs: 100 },
+    { from: 'unknown', to: 'up', reason: 'NOERROR', atMs: 100 },
     { from: 'up', to: 'down', reason: 'SERVFAIL', atMs: 300 },
-    { from: 'down', to: 'up', reason: 'timeout', atMs: 600 },
-    { from: 'up', to: 'down', reason: 'traffic: timeout', atMs: 800 }
+    { from: 'down', to: 'up', reason: 'NOERROR', atMs: 600 },
+    { from: 'up', to: 'down', reason: 'traffic: network', atMs: 800 }
   ])
   t.equal(states.at(-1)?.sinceMs, 800)
   const long = play('+++--'.repeat(40)).at(-1)!

@@ -119,7 +119,71 @@ test('ProbeSchedule finds a death within fall x (every + timeout), and a return 
   }
 })
 
-test('ProbeSchedule.observe lets traffic bring a server down sooner, and probes it at once', async (t) => {
+test('ProbeSchedule.observe: names that a healthy server is silent about never bring it down, only probes do', async (t) => {
+  const { schedule, pass, probes, replies, changes, clock } = scheduleOf({ a: good })
+  schedule.start()
+  await pass(2_500)
+  const before = probes.length
+  for (let at = 0; at < 4; at++) schedule.observe('a', 'timeout', 400)
+  t.equal(probes.length, before + 1, 'four silent names: one probe, at once')
+  await pass(10)
+  t.equal(schedule.health('a'), 'up')
+  for (let round = 0; round < 100; round++) {
+    for (let at = 0; at < 4; at++) schedule.observe('a', 'timeout', 400)
+    await pass(100)
+  }
+  t.equal(schedule.health('a'), 'up')
+  t.equal(changes.length, 1, 'it has never been anything else')
+  const extra = probes.slice(before)
+  t.ok(extra.length >= 30, `a timeout is answered by a probe: ${extra.length} in 10 s`)
+  t.ok(
+    extra.every(({ atMs }, at) => at === 0 || atMs - extra[at - 1]!.atMs >= 200),
+    'never more than one in 200 ms'
+  )
+  replies['a'] = timeout
+  const diedAtMs = clock.nowMs()
+  for (let at = 0; at < 100 && schedule.health('a') === 'up'; at++) {
+    schedule.observe('a', 'timeout', 400)
+    const sent = probes.length
+    schedule.observe('a', 'timeout', 400)
+    t.equal(probes.length, sent, 'none while one is under way')
+    await pass(20)
+  }
+  const tookMs = clock.nowMs() - diedAtMs
+  t.match(changes.at(-1), { to: 'down', reason: 'timeout' })
+  t.ok(tookMs <= options.fall * options.timeoutMs + 300, `with traffic a death is found sooner: after ${tookMs} ms`)
+  const whileDown = probes.length
+  for (let at = 0; at < 5; at++) schedule.observe('a', 'timeout', 400)
+  t.equal(probes.length, whileDown, 'one that is down is probed as its back-off says')
+  schedule.stop()
+  schedule.observe('a', 'timeout', 400)
+  t.equal(probes.length, whileDown, 'nothing begins after stop')
+})
+
+test('ProbeSchedule.observe: extra probes keep their distance, which follows from every', async (t) => {
+  const rows: { everyMs: number; leastMs: number }[] = [
+    { everyMs: 100, leastMs: 200 },
+    { everyMs: 10_000, leastMs: 2_000 }
+  ]
+  for (const { everyMs, leastMs } of rows) {
+    const { schedule, pass, probes, clock } = scheduleOf({ a: good }, () => 0.5, everyMs)
+    schedule.start()
+    await pass(everyMs * 1.5)
+    const extra: number[] = []
+    for (let at = 0; at < 500; at++) {
+      const sent = probes.length
+      schedule.observe('a', 'timeout', 400)
+      if (probes.length > sent) extra.push(clock.nowMs())
+      await pass(20)
+    }
+    const gaps = extra.slice(1).map((atMs, at) => atMs - extra[at]!)
+    t.ok(gaps.length >= 2 && Math.min(...gaps) >= leastMs, `every ${everyMs}: ${gaps.slice(0, 5).join(' ')}`)
+    t.equal(schedule.health('a'), 'up')
+    schedule.stop()
+  }
+})
+
+test('ProbeSchedule.observe lets a network that refuses bring a server down sooner, and probes it at once', async (t) => {
   const { schedule, pass, probes, changes, replies, clock } = scheduleOf({ a: good })
   schedule.start()
   await pass(2_500)
@@ -127,8 +191,8 @@ test('ProbeSchedule.observe lets traffic bring a server down sooner, and probes 
   replies['a'] = timeout
   schedule.observe('a', 'rcode', 5)
   schedule.observe('a', 'nonsense', 5)
-  schedule.observe('a', 'timeout', 5)
-  schedule.observe('unknown server', 'timeout', 5)
+  schedule.observe('a', 'network', 5)
+  schedule.observe('unknown server', 'network', 5)
   t.equal(schedule.health('a'), 'up', 'only one failure counts yet')
   const before = probes.length
   schedule.observe('a', 'network', 5)
@@ -162,7 +226,7 @@ test('ProbeSchedule follows the servers of the peer, and tells each in status', 
   const heard: HealthChange[] = []
   const unsubscribe = schedule.subscribe((change) => heard.push(change))
   unsubscribe()
-  schedule.observe('b', 'timeout', 1)
+  schedule.observe('b', 'network', 1)
   t.same(heard, [])
 })
 
@@ -172,7 +236,7 @@ test('ProbeSchedule: rare probes do not keep a healthy server out of use', async
   await pass(100)
   t.equal(schedule.health('a'), 'up')
   replies['a'] = timeout
-  for (let at = 0; at < options.fall; at++) schedule.observe('a', 'timeout', 1)
+  for (let at = 0; at < options.fall; at++) schedule.observe('a', 'network', 1)
   t.equal(schedule.health('a'), 'down', 'by traffic')
   await pass(60_000)
   t.equal(schedule.health('a'), 'down')

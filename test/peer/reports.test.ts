@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { inFlightPerPeer, pooledTcpConnections, pooledTcpIdleMs } from '../../src/base/limits.ts'
-import { ProbeSchedule } from '../../src/health/probe.ts'
+import { ProbeSchedule, type HealthChange } from '../../src/health/probe.ts'
 import { InFlightLimit } from '../../src/peer/in-flight-limit.ts'
 import { RRTYPE } from '../../src/wire/iana.ts'
 import { parseName } from '../../src/wire/name.ts'
@@ -100,6 +100,38 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
   t.equal(dead.queries.filter(({ type }) => type === 'A').length, asked, 'only the other is asked')
   dead.fault = 'none'
   t.ok(await until(() => probes.health(dead.text) === 'up', 4_000), 'back in use')
+})
+
+test('a healthy server that is silent about a few names stays up', async (t) => {
+  const stub = await southStub(t)
+  const options = { everyMs: 300, timeoutMs: 150, fall: 2, rise: 2, name: parseName(southZone), type: RRTYPE.SOA }
+  const probes: ProbeSchedule = new ProbeSchedule(options, {
+    clock: systemClock,
+    random: Math.random,
+    servers: () => peer.servers(),
+    ask: (server, { name, type }, timeoutMs) =>
+      peer.askServer(server, { name, type, dnssecOk: false, checkingDisabled: false, options: [] }, timeoutMs)
+  })
+  const peer = southPeer(
+    t,
+    [stub],
+    {},
+    {
+      health: (server) => probes.health(server),
+      onOutcome: (server, outcome, tookMs) => probes.observe(server, outcome, tookMs)
+    }
+  )
+  probes.start()
+  t.teardown(() => probes.stop())
+  t.ok(await until(() => probes.health(stub.text) === 'up', 1_000))
+  const changes: HealthChange[] = []
+  probes.subscribe((change) => changes.push(change))
+  stub.silentAbout = new Set(['n1', 'n2', 'n3', 'n4'].map((label) => `${label}.${southZone}`))
+  const silent = [1, 2, 3, 4].map((at) => peer.ask(southQuestion(`n${at}`), 900))
+  for (const reply of await Promise.all(silent)) t.equal(replyToText(reply), 'timeout')
+  t.same(changes, [])
+  t.equal(probes.health(stub.text), 'up')
+  t.equal(replyToText(await peer.ask(southQuestion('api'), 2_000)), southAnswers.api)
 })
 
 test('dead pooled TCP connections (kubernetes/dns#745): nobody is failed by one', async (t) => {

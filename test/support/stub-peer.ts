@@ -70,6 +70,8 @@ export class StubPeer {
   readonly host: string
   port: number
   fault: StubFault = 'none'
+  /** Names that get no answer, whatever the fault. */
+  silentAbout: ReadonlySet<string> = new Set()
   delayMs = 0
   records: StubRecord[]
   readonly queries: StubQuery[] = []
@@ -236,7 +238,7 @@ export class StubPeer {
   #reply(query: StubQuery): Buffer | null {
     const { fault } = this
     const { packet, transport } = query
-    if (fault === 'silent') return null
+    if (fault === 'silent' || this.silentAbout.has(query.name)) return null
     if (fault === 'garbage') {
       // The right header and question, and then nothing of what the header promises.
       const reply = dnsPacket.encode({ ...this.#headOf(packet), flags: 0 })
