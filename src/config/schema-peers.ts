@@ -31,7 +31,11 @@ const recordType = () =>
   })
 
 const probeSection = section({
-  every: option(duration({ min: '100ms', max: '1h' }), '1s', 'Time between two probes of one server.'),
+  every: option(
+    duration({ min: '100ms', max: '1h' }),
+    '1s',
+    'Time between two probes of one server. While it is down they back off up to 10s: with `rise: 2` it may take some 6s, and at most 12s, after its return until it is up again.'
+  ),
   timeout: option(duration({ min: '10ms', max: '1m' }), '500ms', 'A probe without an answer fails after this time.'),
   fall: option(whole({ min: 1, max: 100 }), 2, 'Failures in a row after which a server is down.'),
   rise: option(whole({ min: 1, max: 100 }), 2, 'Answers in a row after which it is up again.'),
