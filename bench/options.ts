@@ -28,7 +28,10 @@ Compares peerdns with other servers in the same run and writes bench/results/lat
   --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
   --patience  how long each run waits at most for a moment in which others leave the cores alone, 0 to 60 (default 2)
   --out       folder for the results (default bench/results)
-  --no-files  the table on the terminal only`
+  --no-files  the table on the terminal only
+
+On a machine that others use too, figures are only good with raised priority, as root:
+  setsid sh -c 'echo -10 > /proc/self/autogroup; npm run bench'`
 
 /** @returns the options, or what is wrong with them */
 export function parseOptions(args: readonly string[]): BenchOptions | string {

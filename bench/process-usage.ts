@@ -5,6 +5,7 @@
  * a short run, so the scheduler's own nanoseconds per thread are taken where the threads stayed the same.
  */
 import { readFileSync, readdirSync } from 'node:fs'
+import { getPriority } from 'node:os'
 
 /** USER_HZ: Linux shows 100 ticks a second to programs on every architecture Node runs on. */
 const ticksPerSecond = 100
@@ -74,6 +75,16 @@ export const readRssOctets = (pid: number): number =>
 
 export const readCoreBusySeconds = (core: number): number =>
   parseCoreBusySeconds(readFileSync('/proc/stat', 'utf8'), core)
+
+/** Whether this process, or its whole session (autogroup), runs before others that want the same core. */
+export function hasRaisedPriority(): boolean {
+  if (getPriority() < 0) return true
+  try {
+    return / nice -/.test(readFileSync('/proc/self/autogroup', 'utf8'))
+  } catch {
+    return false
+  }
+}
 
 /** The cores that this process may run on. */
 export function allowedCores(): number[] {

@@ -9,7 +9,7 @@ import { measureStart, type StartRow } from './cases/start.ts'
 import { measureThroughput, type RunningServer, type ThroughputResult } from './cases/throughput.ts'
 import type { Child } from './children.ts'
 import { parseOptions, throughputCases, usage, type BenchOptions } from './options.ts'
-import { allowedCores } from './process-usage.ts'
+import { allowedCores, hasRaisedPriority } from './process-usage.ts'
 import { markdownReport, type BenchReport } from './report.ts'
 import { corednsForwarding, corednsForZone, corednsForZoneFile } from './rivals/coredns.ts'
 import { findCoredns, findDnsperf, findProgram, findUnbound, type Program } from './rivals/find.ts'
@@ -52,6 +52,7 @@ async function main(options: BenchOptions): Promise<void> {
   if (dnsperf === null) note('dnsperf is not here (Debian package dnsperf): throughput is left out.')
   if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
   if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
+  if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
   const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
   const rivals: Rivals = { peerdns: await buildPeerdns(root, workspace.folder), coredns, unbound }
 
