@@ -151,6 +151,7 @@ test('kubeconfigAccess: every way to say who we are', async (t) => {
     "{ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: process.env.SAY } }"
   writeFileSync(plugin, `#!${process.execPath}\nconsole.log(JSON.stringify(${credential}))\n`)
   chmodSync(plugin, 0o755)
+  writeFileSync(join(folder, 'token'), 'from-file\n')
   const ca = { 'certificate-authority': 'ca.crt' }
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1',
@@ -160,6 +161,8 @@ test('kubeconfigAccess: every way to say who we are', async (t) => {
   }
   const rows = [
     { name: 'a token', user: { token: 'plain' }, cluster: ca, want: { authorization: 'Bearer plain' } },
+    { name: 'a token file', user: { tokenFile: 'token', token: 'older' }, cluster: ca, want: { authorization: 'Bearer from-file' } },
+    { name: 'a token file that is missing', user: { tokenFile: '/none' }, cluster: ca, error: { kind: 'credentials', message: /ENOENT/ } },
     { name: 'an exec plug-in', user: { exec }, cluster: ca, want: { authorization: 'Bearer by-plug-in' } },
     { name: 'a password', user: { username: 'me', password: 'p:w' }, cluster: ca, want: { authorization: `Basic ${btoa('me:p:w')}` } },
     { name: 'CA data', user: { token: 'b' }, cluster: { 'certificate-authority-data': btoa(certificates.ca) }, want: { authorization: 'Bearer b' } },

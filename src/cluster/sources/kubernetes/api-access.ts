@@ -6,7 +6,9 @@
  */
 import { readFile, stat } from 'node:fs/promises'
 import type { RequestOptions } from 'node:https'
+import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { parse } from 'yaml'
 import type { Clock } from '../../../base/clock.ts'
 import { apiCredentialsMs, apiCredentialsOctets } from '../../../base/limits.ts'
 import { ApiError } from './api-error.ts'
@@ -119,7 +121,7 @@ function bearer(text: string, file: string): Record<string, string> {
 }
 
 async function readKubeconfig(file: string, context: string | null): Promise<ApiTarget> {
-  await readBounded(file)
+  const text = await readBounded(file)
   const { KubeConfig } = await import('@kubernetes/client-node')
   const kubeconfig = new KubeConfig()
   kubeconfig.loadFromFile(file)
@@ -140,7 +142,20 @@ async function readKubeconfig(file: string, context: string | null): Promise<Api
   if (typeof options.auth === 'string') {
     headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`
   }
+  const tokenFile = tokenFileOf(text, kubeconfig.getCurrentUser()?.name)
+  if (tokenFile !== null) {
+    const path = resolve(dirname(file), tokenFile)
+    Object.assign(headers, bearer(await readBounded(path), path))
+  }
   return { url, headers, tls: tlsOf(options) }
+}
+
+/** The user's `tokenFile`, which the library does not know; it goes before a `token` beside it, as with kubectl. */
+function tokenFileOf(text: string, userName: string | undefined): string | null {
+  type Named = Readonly<{ name?: unknown; user?: Readonly<{ tokenFile?: unknown }> | null }> | null
+  const { users } = parse(text) as { users?: readonly Named[] | null }
+  const tokenFile = users?.find((entry) => entry?.name === userName)?.user?.tokenFile
+  return typeof tokenFile === 'string' && tokenFile !== '' ? tokenFile : null
 }
 
 function tlsOf(options: RequestOptions): TlsOptions {
