@@ -1,5 +1,5 @@
 /** What metrics, health, API and commands read of a running server. */
-import type { Inspectable, Readiness } from '../admin/inspectable.ts'
+import type { Inspectable, Readiness, SourceStatus } from '../admin/inspectable.ts'
 import { Trace } from '../pipeline/trace.ts'
 import { accept } from '../pipeline/accept.ts'
 import { policyOrder } from '../pipeline/by-policy.ts'
@@ -14,10 +14,23 @@ function readinessOf(server: RunningServer): Readiness {
   const zone = nameToText(server.view.zones.zone.apex)
   const conditions = [
     { name: 'sockets', isMet: server.listeners !== null, detail: 'every address is listened on' },
-    { name: 'zone', isMet: server.view.zones.hasSynced, detail: `${zone} has been read completely` },
+    {
+      name: 'zone',
+      isMet: server.view.zones.hasSynced,
+      detail: `${zone} has been read completely${ageText(server.view.status())}`
+    },
     { name: 'serving', isMet: !server.isDraining, detail: 'the server is not being stopped' }
   ]
   return { isReady: conditions.every(({ isMet }) => isMet), conditions }
+}
+
+/** How long ago each watch last gave a sign of life: what is served may be as old as the oldest. */
+function ageText({ resources }: SourceStatus): string {
+  if (resources.length === 0) return ''
+  const ages = resources.map(({ name, lastSignOfLifeAgeMs: ageMs }) =>
+    ageMs === null ? `${name} never` : `${name} ${(ageMs / 1000).toFixed(1)} s ago`
+  )
+  return `; last sign of life of ${ages.join(', ')}`
 }
 
 export function inspectionOf(server: RunningServer): Inspectable {
