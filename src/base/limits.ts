@@ -98,6 +98,9 @@ export const healthHistoryEntries = 20
 // The zone.
 /** Shortest time between two probes that timeouts of real traffic ask for. */
 export const probeExtraMinMs = 200
+/** RRsets of our zones whose octets are kept at hand, as those that were read last, and the records in all of them. */
+export const unpackedRRsets = 4_096
+export const unpackedRecords = 16_384
 /** Change journal of one zone: entries (RRset changes) kept for IXFR and eviction. */
 export const journalRRsets = 50_000
 /** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */

@@ -28,7 +28,7 @@ import { ObjectTables, serviceKey } from './object-tables.ts'
 import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
 import { buildPodRecords, synthesizePod } from './pod-records.ts'
 import type { PodMode } from './pod-records.ts'
-import { nameBelow, toRRsets } from './record-sets.ts'
+import { nameBelow, replaceSets } from './record-sets.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
 import { buildImportInZone, buildServiceRecords } from './service-records.ts'
@@ -92,6 +92,8 @@ export class ClusterZones {
   readonly #tables = new ObjectTables()
   readonly #pointers = new PointerRecords()
   readonly #podRecords = new Contributions()
+  /** The RRsets that each Pod contributes, by its key. */
+  readonly #podSets = new Map<string, readonly RRset[]>()
   /** `<namespace>.pod.<zone>` of the namespaces that exist. */
   readonly #podParents = new Set<DomainName>()
   readonly #leftOut: LeftOutObjects
@@ -178,11 +180,9 @@ export class ClusterZones {
     for (const sets of oldOwners.values()) {
       for (const { owner, type } of sets) batch.setByHand(this.zones.find(owner)!, owner, type, null)
     }
-    const pods = [...this.#tables.pods.values()]
-    for (const pod of pods) this.#writePod(pod, null, batch)
     this.#options = options
     this.#handWritten = handWritten
-    for (const pod of pods) this.#writePod(null, pod, batch)
+    for (const [key, pod] of this.#tables.pods) this.#writePod(key, pod, batch)
     for (const key of new Set([...this.#tables.services.keys(), ...this.#tables.imports.keys()])) {
       this.#writeService(key, batch)
     }
@@ -252,7 +252,7 @@ export class ClusterZones {
     const touched = this.#tables.takeTouched()
     for (const key of touched.services) this.#writeService(key, batch)
     for (const namespace of touched.namespaces) this.#writeNamespace(namespace, batch)
-    for (const [key, before] of touched.pods) this.#writePod(before, this.#tables.pods.get(key) ?? null, batch)
+    for (const key of touched.pods) this.#writePod(key, this.#tables.pods.get(key) ?? null, batch)
     if (touched.nameServer) this.#writeNameServer(batch)
     this.#pointers.flush(batch)
   }
@@ -291,15 +291,17 @@ export class ClusterZones {
     else this.#podParents.delete(podParent)
   }
 
-  #writePod(before: Pod | null, after: Pod | null, batch: EditBatch): void {
+  /** @param pod as it is now; null: its records go. */
+  #writePod(key: string, pod: Pod | null, batch: EditBatch): void {
     const { pods, zone, ttlSeconds } = this.#options
-    if (pods !== 'verified') return
-    const old = before === null ? [] : buildPodRecords(before, zone, ttlSeconds)
-    const sets = after === null ? [] : buildPodRecords(after, zone, ttlSeconds)
-    const source = (before ?? after)!.name
-    for (const { owner, type } of old) this.#podRecords.remove(source, 0, owner, type)
-    for (const set of toRRsets(sets)) this.#podRecords.put(source, 0, set)
-    for (const { owner, type } of [...old, ...sets]) {
+    const before = this.#podSets.get(key) ?? []
+    const drafts = pod === null || pods !== 'verified' ? [] : buildPodRecords(pod, zone, ttlSeconds)
+    const { sets, changed, replaced, gone } = replaceSets(before, drafts)
+    if (sets.length === 0) this.#podSets.delete(key)
+    else this.#podSets.set(key, sets)
+    for (const set of [...gone, ...replaced]) this.#podRecords.remove(set)
+    for (const set of changed) this.#podRecords.add(0, set)
+    for (const { owner, type } of [...gone, ...changed]) {
       batch.set(this.zone, owner, type, this.#podRecords.merged(owner, type))
     }
   }

@@ -8,7 +8,11 @@ import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import { inOrder, octetsToText, toRRsets } from './record-sets.ts'
 
-type Contribution = Readonly<{ source: string; rank: number; rrset: RRset }>
+/** One of rank 0, as nearly all are, stands there without anything around it. */
+type Contribution = RRset | Readonly<{ rank: number; rrset: RRset }>
+
+const rrsetOf = (contribution: Contribution): RRset => ('rank' in contribution ? contribution.rrset : contribution)
+const rankOf = (contribution: Contribution): number => ('rank' in contribution ? contribution.rank : 0)
 
 export class Contributions {
   /** By type, then owner. Nearly all have one contributor, which stands there without a list around it. */
@@ -21,41 +25,40 @@ export class Contributions {
     return size
   }
 
-  /** Puts the source's RRset in the place of the one it contributed before at this owner, type and rank. */
-  put(source: string, rank: number, rrset: RRset): void {
+  /** Adds a source's RRset, which that source must remember. */
+  add(rank: number, rrset: RRset): void {
     let byOwner = this.#byType.get(rrset.type)
     if (byOwner === undefined) this.#byType.set(rrset.type, (byOwner = new Map()))
-    const contribution: Contribution = { source, rank, rrset }
-    const others = byOwner.has(rrset.owner) ? this.#others(rrset.owner, rrset.type, source, rank) : []
-    byOwner.set(rrset.owner, others.length === 0 ? contribution : [...others, contribution])
+    const contribution: Contribution = rank === 0 ? rrset : { rank, rrset }
+    const held = byOwner.get(rrset.owner)
+    byOwner.set(rrset.owner, held === undefined ? contribution : [...listOf(held), contribution])
   }
 
-  remove(source: string, rank: number, owner: DomainName, type: number): void {
-    const byOwner = this.#byType.get(type)
-    if (byOwner?.has(owner) !== true) return
-    const others = this.#others(owner, type, source, rank)
-    if (others.length === 0) byOwner.delete(owner)
-    else byOwner.set(owner, others.length === 1 ? others[0]! : others)
-    if (byOwner.size === 0) this.#byType.delete(type)
+  /** Takes away the very RRset that was added. */
+  remove(rrset: RRset): void {
+    const byOwner = this.#byType.get(rrset.type)
+    const held = byOwner?.get(rrset.owner)
+    if (byOwner === undefined || held === undefined) return
+    const others = listOf(held).filter((contribution) => rrsetOf(contribution) !== rrset)
+    if (others.length === 0) byOwner.delete(rrset.owner)
+    else byOwner.set(rrset.owner, others.length === 1 ? others[0]! : others)
+    if (byOwner.size === 0) this.#byType.delete(rrset.type)
   }
 
   /** What all contributors say together; null where there is none. */
   merged(owner: DomainName, type: number): RRset | null {
     const held = this.#byType.get(type)?.get(owner)
     if (held === undefined) return null
-    if ('rrset' in held) return held.rrset
-    const rank = Math.min(...held.map((contribution) => contribution.rank))
-    const sets = held.filter((contribution) => contribution.rank === rank).map((contribution) => contribution.rrset)
+    if (!isList(held)) return rrsetOf(held)
+    const rank = Math.min(...held.map(rankOf))
+    const sets = held.filter((contribution) => rankOf(contribution) === rank).map(rrsetOf)
     if (sets.length === 1) return sets[0]!
     const ttlSeconds = Math.min(...sets.map((set) => set.ttlSeconds))
     const rdata = inOrder(sets.flatMap((set) => set.rdata.map(octetsToText)))
     return toRRsets([{ owner, type, ttlSeconds, rdata }])[0]!
   }
-
-  #others(owner: DomainName, type: number, source: string, rank: number): readonly Contribution[] {
-    const held = this.#byType.get(type)?.get(owner)
-    if (held === undefined) return []
-    const list = 'rrset' in held ? [held] : held
-    return list.filter((contribution) => contribution.source !== source || contribution.rank !== rank)
-  }
 }
+
+// `Array.isArray` does not narrow readonly arrays.
+const isList = (held: Contribution | readonly Contribution[]): held is readonly Contribution[] => Array.isArray(held)
+const listOf = (held: Contribution | readonly Contribution[]): readonly Contribution[] => (isList(held) ? held : [held])

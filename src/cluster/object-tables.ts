@@ -14,15 +14,14 @@ export const serviceKey = (namespace: string, name: string): string => `${namesp
 export type Touched = {
   services: Set<string>
   namespaces: Set<string>
-  /** The Pods as they were before; null: there was none. */
-  pods: Map<string, Pod | null>
+  pods: Set<string>
   nameServer: boolean
 }
 
 const nothingTouched = (): Touched => ({
   services: new Set(),
   namespaces: new Set(),
-  pods: new Map(),
+  pods: new Set(),
   nameServer: false
 })
 
@@ -136,7 +135,7 @@ export class ObjectTables {
   }
 
   #link(key: string, object: KubernetesObject): void {
-    this.#touch(key, object, null)
+    this.#touch(key, object)
     if (object.kind === 'Service' && isDnsService(object)) this.#dnsServices.set(key, object)
     if (object.kind !== 'EndpointSlice' || object.serviceName === '') return
     const byService = object.isImported ? this.#slicesOfImports : this.#slicesOfServices
@@ -147,7 +146,7 @@ export class ObjectTables {
   }
 
   #unlink(key: string, object: KubernetesObject): void {
-    this.#touch(key, object, object)
+    this.#touch(key, object)
     if (object.kind === 'Service') this.#dnsServices.delete(key)
     if (object.kind !== 'EndpointSlice' || object.serviceName === '') return
     const byService = object.isImported ? this.#slicesOfImports : this.#slicesOfServices
@@ -157,7 +156,7 @@ export class ObjectTables {
     if (slices?.size === 0) byService.delete(owner)
   }
 
-  #touch(key: string, object: KubernetesObject, before: KubernetesObject | null): void {
+  #touch(key: string, object: KubernetesObject): void {
     const touched = this.#touched
     switch (object.kind) {
       case 'Service':
@@ -172,7 +171,7 @@ export class ObjectTables {
         if (object.serviceName !== '') touched.services.add(serviceKey(object.namespace, object.serviceName))
         break
       case 'Pod':
-        if (!touched.pods.has(key)) touched.pods.set(key, before as Pod | null)
+        touched.pods.add(key)
         break
       case 'Namespace':
         break

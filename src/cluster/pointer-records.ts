@@ -19,25 +19,19 @@ export class PointerRecords {
    * Puts what a source says now in the place of what it said before. Of several ranks the lowest one speaks.
    * @returns the source's PTR RRsets, to be given as `before` next time.
    */
-  replace(
-    source: string,
-    rank: number,
-    before: readonly RRset[],
-    pointers: readonly Pointer[],
-    ttlSeconds: number
-  ): readonly RRset[] {
+  replace(rank: number, before: readonly RRset[], pointers: readonly Pointer[], ttlSeconds: number): readonly RRset[] {
     const drafts = new RecordSets(ttlSeconds)
     for (const { address, target } of pointers) {
       const owner = reverseName(address)
       if (this.zones.find(owner) !== null) drafts.add(owner, RRTYPE.PTR, target)
     }
-    const { sets, changed, gone } = replaceSets(before, drafts.finish())
-    for (const { owner } of gone) {
-      this.#contributions.remove(source, rank, owner, RRTYPE.PTR)
-      this.#touched.add(owner)
+    const { sets, changed, replaced, gone } = replaceSets(before, drafts.finish())
+    for (const rrset of [...gone, ...replaced]) {
+      this.#contributions.remove(rrset)
+      this.#touched.add(rrset.owner)
     }
     for (const rrset of changed) {
-      this.#contributions.put(source, rank, rrset)
+      this.#contributions.add(rank, rrset)
       this.#touched.add(rrset.owner)
     }
     return sets

@@ -2,23 +2,21 @@
  * Collecting records into RRsets: duplicates fall out, SRV weights follow from their number, and RDATA stands in the
  * order of its octets, so equal records make equal RRsets whatever order the objects came in.
  *
- * While it is being put together RDATA is text with one character for each octet, as names are: that compares and sorts
- * without copies. Only what is really new becomes octets, side by side in few buffers, since one buffer for each record
- * would take more memory than all else.
+ * RDATA is text with one character for each octet, as names are: that compares and sorts without copies, and it is how
+ * RRsets are kept.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { joinLabels, maxLabelOctets, maxNameOctets } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import { latin1Of } from '../wire/octets.ts'
 import type { Rdata, RRset } from '../wire/rr.ts'
+import { PackedRRset, packText } from '../zone/packed-rrset.ts'
+import { isSameRRset } from '../zone/zone-change.ts'
 
 /** An RRset to be: RDATA as text, in order and none twice. */
 export type DraftSet = Readonly<{ owner: DomainName; type: number; ttlSeconds: number; rdata: readonly string[] }>
 
 type OpenSet = { type: number; rdata: string[] }
-
-/** RDATA of other sets than these may keep a buffer alive that they lie in, so buffers stay small. */
-const bufferOctets = 1_024
 
 export class RecordSets {
   readonly #ttlSeconds: number
@@ -74,42 +72,20 @@ export function inOrder(rdata: readonly string[]): readonly string[] {
 
 export const octetsToText = (rdata: Rdata): string => latin1Of(rdata, 0, rdata.length)
 
-/** Whether the RRset is what the draft asks for; both have their RDATA in order. */
-function isAsDrafted(rrset: RRset, draft: DraftSet): boolean {
-  return (
-    rrset.ttlSeconds === draft.ttlSeconds &&
-    rrset.rdata.length === draft.rdata.length &&
-    rrset.rdata.every(
-      (rdata, at) => rdata.length === draft.rdata[at]!.length && octetsToText(rdata) === draft.rdata[at]
-    )
-  )
-}
+/** Drafts become RRsets. */
+export const toRRsets = (drafts: readonly DraftSet[]): RRset[] =>
+  drafts.map(({ owner, type, ttlSeconds, rdata }) => packed(owner, type, ttlSeconds, rdata))
 
-/** Drafts become RRsets, their octets in buffers of their own. */
-export function toRRsets(drafts: readonly DraftSet[]): RRset[] {
-  let left = 0
-  for (const { rdata } of drafts) for (const text of rdata) left += text.length
-  let buffer = Buffer.alloc(0)
-  let used = 0
-  const place = (text: string): Rdata => {
-    if (used + text.length > buffer.length) {
-      buffer = Buffer.from(new ArrayBuffer(Math.max(text.length, Math.min(left, bufferOctets))))
-      used = 0
-    }
-    buffer.write(text, used, 'latin1')
-    const octets = new Uint8Array(buffer.buffer, used, text.length)
-    used += text.length
-    left -= text.length
-    return octets
-  }
-  return drafts.map(({ owner, type, ttlSeconds, rdata }) => ({ owner, type, ttlSeconds, rdata: rdata.map(place) }))
-}
+const packed = (owner: DomainName, type: number, ttlSeconds: number, rdata: readonly string[]): PackedRRset =>
+  new PackedRRset(owner, type, ttlSeconds, packText(owner, rdata), rdata.length === 1)
 
 export type Replacement = Readonly<{
   /** All RRsets that there are now. */
   sets: readonly RRset[]
   /** Those of them that are new or differ. */
   changed: readonly RRset[]
+  /** Those in whose place other ones stand now. */
+  replaced: readonly RRset[]
   /** Those whose owner and type are no longer there. */
   gone: readonly RRset[]
 }>
@@ -118,20 +94,25 @@ export type Replacement = Readonly<{
 export function replaceSets(before: readonly RRset[], drafts: readonly DraftSet[]): Replacement {
   if (before.length === 0) {
     const changed = toRRsets(drafts)
-    return { sets: changed, changed, gone: [] }
+    return { sets: changed, changed, replaced: [], gone: [] }
   }
   const old = new Map(before.map((set) => [set.owner + set.type, set]))
   const same: RRset[] = []
-  const different: DraftSet[] = []
-  for (const draft of drafts) {
-    const key = draft.owner + draft.type
+  const changed: RRset[] = []
+  const replaced: RRset[] = []
+  for (const { owner, type, ttlSeconds, rdata } of drafts) {
+    const key = owner + type
     const known = old.get(key)
-    if (known !== undefined && isAsDrafted(known, draft)) same.push(known)
-    else different.push(draft)
     old.delete(key)
+    const set = packed(known?.owner ?? owner, type, ttlSeconds, rdata)
+    if (known !== undefined && isSameRRset(known, set)) {
+      same.push(known)
+      continue
+    }
+    if (known !== undefined) replaced.push(known)
+    changed.push(set)
   }
-  const changed = toRRsets(different)
-  return { sets: same.concat(changed), changed, gone: [...old.values()] }
+  return { sets: same.concat(changed), changed, replaced, gone: [...old.values()] }
 }
 
 /** Labels before a suffix; null where a label or the whole would be too long to be a name. */

@@ -50,10 +50,10 @@ export class ServiceZone {
     const rank = this.#pointerRank
     const oldPointers = before?.pointers ?? []
     if (records === null) {
-      this.#pointers.replace(key, rank, oldPointers, [], 0)
+      this.#pointers.replace(rank, oldPointers, [], 0)
       this.#held.delete(key)
     } else {
-      const pointers = this.#pointers.replace(key, rank, oldPointers, records.pointers, records.ttlSeconds)
+      const pointers = this.#pointers.replace(rank, oldPointers, records.pointers, records.ttlSeconds)
       this.#held.set(key, { owner, state: records.state, sets, names: records.names, pointers })
     }
   }

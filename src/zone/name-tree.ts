@@ -1,13 +1,15 @@
 /**
  * The names of a zone and the RRsets at them.
  *
- * A map from name to node holds every name that exists: those with records, those that were made to exist without
- * any, and the empty non-terminals above them. Each node counts its children, so a name comes and goes with the last
- * reason for it, at the cost of its labels below the apex.
+ * A map holds every name that exists: those with records, those that were made to exist without any, and the empty
+ * non-terminals above them. Nearly all names have one RRset and nothing below, and these are held by their answer alone;
+ * the others have a node. Each node counts its children, so a name comes and goes with the last reason for it, at the
+ * cost of its labels below the apex.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { packRRset } from './packed-rrset.ts'
 import type { NameChange } from './zone-change.ts'
 
 /** An RRset as lookup hands it out, made once so that a lookup allocates nothing. */
@@ -15,6 +17,7 @@ export type FoundAnswer = Readonly<{ kind: 'answer'; rrset: RRset }>
 export type FoundAlias = Readonly<{ kind: 'alias'; rrset: RRset }>
 
 export type NameNode = {
+  readonly kind: 'node'
   /** One for each type, in the order they came. Few, so a search beats a map. */
   answers: readonly FoundAnswer[]
   /** The CNAME again, for questions of another type. */
@@ -25,11 +28,14 @@ export type NameNode = {
   children: number
 }
 
+/** A name with one RRset that is no CNAME and nothing below it, or any other name. */
+export type NameEntry = FoundAnswer | NameNode
+
 const noAnswers: readonly FoundAnswer[] = []
 
 export class NameTree {
   readonly #apex: DomainName
-  readonly #nodes = new Map<DomainName, NameNode>()
+  readonly #entries = new Map<DomainName, NameEntry>()
   /** Names that came or went since the last `takeExistenceChanges`. */
   #existence = new Map<DomainName, boolean>()
   #rrsets = 0
@@ -37,53 +43,78 @@ export class NameTree {
   /** Begins with the apex alone, which always exists. */
   constructor(apex: DomainName) {
     this.#apex = apex
-    this.#nodes.set(apex, { answers: noAnswers, alias: null, isNamed: true, children: 0 })
+    this.#entries.set(apex, { kind: 'node', answers: noAnswers, alias: null, isNamed: true, children: 0 })
   }
 
   /** How many names exist. */
   get names(): number {
-    return this.#nodes.size
+    return this.#entries.size
   }
 
   get rrsets(): number {
     return this.#rrsets
   }
 
-  node(name: DomainName): NameNode | undefined {
-    return this.#nodes.get(name)
+  entry(name: DomainName): NameEntry | undefined {
+    return this.#entries.get(name)
+  }
+
+  isNamed(name: DomainName): boolean {
+    const entry = this.#entries.get(name)
+    return entry?.kind === 'node' && entry.isNamed
   }
 
   rrset(owner: DomainName, type: number): RRset | null {
-    const node = this.#nodes.get(owner)
-    return node === undefined ? null : (findAnswer(node, type)?.rrset ?? null)
+    const entry = this.#entries.get(owner)
+    if (entry === undefined) return null
+    if (entry.kind === 'answer') return entry.rrset.type === type ? entry.rrset : null
+    return findAnswer(entry, type)?.rrset ?? null
   }
 
   /** Puts an RRset in the place of the one of its owner and type. */
-  put(rrset: RRset): void {
-    const node = this.#ensure(rrset.owner)
+  put(given: RRset): void {
+    const rrset = packRRset(given)
+    const { owner, type } = rrset
     const answer: FoundAnswer = { kind: 'answer', rrset }
-    const at = node.answers.findIndex((other) => other.rrset.type === rrset.type)
+    const entry = this.#entries.get(owner)
+    if (entry === undefined && type !== RRTYPE.CNAME) {
+      this.#rrsets += 1
+      this.#add(owner, answer)
+      return
+    }
+    if (entry?.kind === 'answer' && entry.rrset.type === type) {
+      this.#entries.set(owner, answer)
+      return
+    }
+    const node = this.#node(owner)
+    const at = node.answers.findIndex((other) => other.rrset.type === type)
     if (at < 0) this.#rrsets += 1
     // concat makes an array of just the right size, a spread one with room for 17.
     node.answers = at < 0 ? node.answers.concat(answer) : node.answers.with(at, answer)
-    if (rrset.type === RRTYPE.CNAME) node.alias = { kind: 'alias', rrset }
+    if (type === RRTYPE.CNAME) node.alias = { kind: 'alias', rrset }
   }
 
   /** Takes an RRset away, and with it the names that had no other reason to exist. */
   remove(owner: DomainName, type: number): void {
-    const node = this.#nodes.get(owner)
-    if (node === undefined) return
-    const left = node.answers.filter((answer) => answer.rrset.type !== type)
-    this.#rrsets -= node.answers.length - left.length
-    node.answers = left.length === 0 ? noAnswers : left
-    if (type === RRTYPE.CNAME) node.alias = null
-    this.#prune(owner, node)
+    const entry = this.#entries.get(owner)
+    if (entry === undefined) return
+    if (entry.kind === 'answer') {
+      if (entry.rrset.type !== type) return
+      this.#rrsets -= 1
+      this.#delete(owner)
+      return
+    }
+    const left = entry.answers.filter((answer) => answer.rrset.type !== type)
+    this.#rrsets -= entry.answers.length - left.length
+    entry.answers = left.length === 0 ? noAnswers : left
+    if (type === RRTYPE.CNAME) entry.alias = null
+    this.#prune(owner, entry)
   }
 
   /** Makes a name exist without records of its own, or no longer. */
   setNamed(name: DomainName, isNamed: boolean): void {
-    const node = isNamed ? this.#ensure(name) : this.#nodes.get(name)
-    if (node === undefined) return
+    if (!isNamed && this.#entries.get(name)?.kind !== 'node') return
+    const node = this.#node(name)
     node.isNamed = isNamed
     this.#prune(name, node)
   }
@@ -96,26 +127,39 @@ export class NameTree {
   }
 
   /** All names that exist, the apex first, else in no order. */
-  entries(): MapIterator<[DomainName, NameNode]> {
-    return this.#nodes.entries()
+  entries(): MapIterator<[DomainName, NameEntry]> {
+    return this.#entries.entries()
   }
 
-  #ensure(name: DomainName): NameNode {
-    const known = this.#nodes.get(name)
-    if (known !== undefined) return known
-    const created: NameNode = { answers: noAnswers, alias: null, isNamed: false, children: 0 }
-    this.#nodes.set(name, created)
-    this.#noteExistence(name, true)
-    this.#ensure(parentOf(name)!).children += 1
+  /** The name's node, made where there is none. */
+  #node(name: DomainName): NameNode {
+    const known = this.#entries.get(name)
+    if (known?.kind === 'node') return known
+    const answers = known === undefined ? noAnswers : [known]
+    const created: NameNode = { kind: 'node', answers, alias: null, isNamed: false, children: 0 }
+    if (known === undefined) this.#add(name, created)
+    else this.#entries.set(name, created)
     return created
   }
 
+  #add(name: DomainName, entry: NameEntry): void {
+    this.#entries.set(name, entry)
+    this.#noteExistence(name, true)
+    this.#node(parentOf(name)!).children += 1
+  }
+
   #prune(name: DomainName, node: NameNode): void {
-    if (node.answers.length > 0 || node.isNamed || node.children > 0 || name === this.#apex) return
-    this.#nodes.delete(name)
+    if (node.isNamed || node.children > 0 || name === this.#apex) return
+    if (node.answers.length === 0) this.#delete(name)
+    else if (node.answers.length === 1 && node.alias === null) this.#entries.set(name, node.answers[0]!)
+  }
+
+  #delete(name: DomainName): void {
+    this.#entries.delete(name)
     this.#noteExistence(name, false)
     const parent = parentOf(name)!
-    const above = this.#nodes.get(parent)!
+    // What has something below it is held by a node.
+    const above = this.#entries.get(parent) as NameNode
     above.children -= 1
     this.#prune(parent, above)
   }

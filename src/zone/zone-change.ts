@@ -6,6 +6,7 @@
 import type { DomainName } from '../wire/name.ts'
 import { equalOctets, latin1Of } from '../wire/octets.ts'
 import type { RRset } from '../wire/rr.ts'
+import { PackedRRset } from './packed-rrset.ts'
 
 /** One RRset before and after; null: there was, or is, none. The SOA is not listed: it follows from the serials. */
 export type RRsetChange = Readonly<{ owner: DomainName; type: number; before: RRset | null; after: RRset | null }>
@@ -48,6 +49,7 @@ export type ZoneChange = Readonly<{
 
 /** Whether two RRsets of one owner and type say the same: equal TTL and the same RDATA in any order. */
 export function isSameRRset(one: RRset, other: RRset): boolean {
+  if (one instanceof PackedRRset && other instanceof PackedRRset) return one === other || one.equals(other)
   return one === other || (one.ttlSeconds === other.ttlSeconds && isSameRdata(one.rdata, other.rdata))
 }
 

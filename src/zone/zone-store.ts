@@ -63,7 +63,7 @@ export class ZoneStore {
   readonly #state: ZoneState = {
     rrset: (owner, type) => this.#tree.rrset(owner, type),
     serviceState: (owner) => this.serviceState(owner),
-    isNamed: (name) => this.#tree.node(name)?.isNamed ?? false
+    isNamed: (name) => this.#tree.isNamed(name)
   }
   #serial: number
   #soa: RRset
@@ -129,20 +129,23 @@ export class ZoneStore {
    * Synthesis is asked only where the zone holds no records of the name. Wildcards and zone cuts are not known here.
    */
   lookup(qname: DomainName, qtype: number): ZoneLookup {
-    const node = this.#tree.node(qname)
-    if (node !== undefined && node.answers.length > 0) {
-      if (qtype === RRTYPE.ANY) return node.answers[0]!
-      return findAnswer(node, qtype) ?? node.alias ?? nodata
+    const entry = this.#tree.entry(qname)
+    if (entry !== undefined) {
+      if (entry.kind === 'answer') return entry.rrset.type === qtype || qtype === RRTYPE.ANY ? entry : nodata
+      if (entry.answers.length > 0) {
+        if (qtype === RRTYPE.ANY) return entry.answers[0]!
+        return findAnswer(entry, qtype) ?? entry.alias ?? nodata
+      }
     }
     const made = this.#synthesize === null ? null : this.#synthesize(qname, qtype)
-    if (node === undefined) return made ?? nxdomain
+    if (entry === undefined) return made ?? nxdomain
     // The name exists here, so whoever computes answers cannot deny it.
     return made === null || made.kind === 'nxdomain' ? nodata : made
   }
 
   /** Whether the name exists: with records, made to exist without, above such a name, or by synthesis. */
   exists(name: DomainName): boolean {
-    if (this.#tree.node(name) !== undefined) return true
+    if (this.#tree.entry(name) !== undefined) return true
     const made = this.#synthesize === null ? null : this.#synthesize(name, RRTYPE.ANY)
     return made !== null && made.kind !== 'nxdomain'
   }
@@ -192,7 +195,10 @@ export class ZoneStore {
 
   /** Every RRset, the SOA first. A list taken in one go is a snapshot, since RRsets are never altered. */
   *records(): IterableIterator<RRset> {
-    for (const [, node] of this.#tree.entries()) for (const answer of node.answers) yield answer.rrset
+    for (const [, entry] of this.#tree.entries()) {
+      if (entry.kind === 'answer') yield entry.rrset
+      else for (const answer of entry.answers) yield answer.rrset
+    }
   }
 
   /** Every Service whose endpoints something is known of. */
@@ -202,7 +208,9 @@ export class ZoneStore {
 
   /** Every name that was made to exist without records of its own, the apex left out. */
   *pseudoNames(): IterableIterator<DomainName> {
-    for (const [name, node] of this.#tree.entries()) if (node.isNamed && name !== this.apex) yield name
+    for (const [name, entry] of this.#tree.entries()) {
+      if (entry.kind === 'node' && entry.isNamed && name !== this.apex) yield name
+    }
   }
 
   /** Nothing in here may throw: everything was checked before. */

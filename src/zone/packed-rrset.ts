@@ -1,0 +1,141 @@
+/**
+ * RRsets in little memory: a zone of 100,000 endpoints holds half a million records, and one Uint8Array takes over 100
+ * octets beside its own.
+ *
+ * RDATA is kept as text with one character for each octet, as names are, and becomes octets when somebody reads
+ * `rdata`. Those of the sets read last are kept, so what is asked for often is at hand and all else stays small.
+ */
+import { unpackedRecords, unpackedRRsets } from '../base/limits.ts'
+import type { DomainName } from '../wire/name.ts'
+import { latin1Of, octetsOf } from '../wire/octets.ts'
+import type { Rdata, RRset } from '../wire/rr.ts'
+
+/** Stands for octets that are not at hand; which one says how the text is to be read. */
+const single: readonly Rdata[] = []
+const several: readonly Rdata[] = []
+/** What a record shares with its owner's end is left out from so many octets on. */
+const minSharedOctets = 8
+/** Before each of several records: its length in two octets, and how many of them are the owner's last ones. */
+const headOctets = 3
+
+export class PackedRRset implements RRset {
+  readonly owner: DomainName
+  readonly type: number
+  readonly ttlSeconds: number
+  declare readonly rdata: readonly Rdata[]
+  readonly #text: string
+  #octets: readonly Rdata[]
+
+  /** @param text of `packText`; `isSingle` where it was made of one record. */
+  constructor(owner: DomainName, type: number, ttlSeconds: number, text: string, isSingle: boolean) {
+    this.owner = owner
+    this.type = type
+    this.ttlSeconds = ttlSeconds
+    this.#text = text
+    this.#octets = isSingle ? single : several
+    // An own property, so that a set is cloned, spread and compared as the plain data it stands for.
+    Object.defineProperty(this, 'rdata', PackedRRset.#rdata)
+  }
+
+  static readonly #rdata: PropertyDescriptor & ThisType<PackedRRset> = {
+    enumerable: true,
+    get() {
+      return this.#octets.length > 0 ? this.#octets : this.#unpack()
+    }
+  }
+
+  /** Whether it says this, in the text of `packText`. */
+  says(ttlSeconds: number, text: string, isSingle: boolean): boolean {
+    return this.ttlSeconds === ttlSeconds && this.#text === text && this.#isSingle === isSingle
+  }
+
+  /** Whether two sets of one owner and type say the same. */
+  equals(other: PackedRRset): boolean {
+    return other.says(this.ttlSeconds, this.#text, this.#isSingle)
+  }
+
+  /** Lets go of the octets; they are made again when they are needed. */
+  letGo(): void {
+    this.#octets = this.#isSingle ? single : several
+  }
+
+  get #isSingle(): boolean {
+    return this.#octets === single || this.#octets.length === 1
+  }
+
+  #unpack(): readonly Rdata[] {
+    this.#octets = this.#isSingle ? [octetsOf(this.#text)] : unpackSeveral(this.#text, this.owner)
+    keepUnpacked(this, this.#octets.length)
+    return this.#octets
+  }
+}
+
+/**
+ * The text of a set's RDATA: that of its only record as it is, or all of them one behind the other.
+ * @param rdata in the order of its octets and none twice, so that equal sets have equal texts.
+ */
+export function packText(owner: DomainName, rdata: readonly string[]): string {
+  if (rdata.length === 1) return rdata[0]!
+  const parts: string[] = []
+  for (const record of rdata) {
+    const shared = sharedOctets(record, owner)
+    parts.push(String.fromCharCode(record.length >> 8, record.length & 0xff, shared))
+    parts.push(shared === 0 ? record : record.slice(0, record.length - shared))
+  }
+  // Unlike concatenation this makes one flat string.
+  return parts.join('')
+}
+
+/** Any RRset as a packed one; its records come in the order of their octets then. */
+export function packRRset(rrset: RRset): PackedRRset {
+  if (rrset instanceof PackedRRset) return rrset
+  const { owner, type, ttlSeconds } = rrset
+  const rdata = rrset.rdata.map((octets) => latin1Of(octets, 0, octets.length))
+  if (rdata.length > 1) rdata.sort((one, other) => (one < other ? -1 : one > other ? 1 : 0))
+  return new PackedRRset(owner, type, ttlSeconds, packText(owner, rdata), rdata.length === 1)
+}
+
+function sharedOctets(record: string, owner: DomainName): number {
+  const most = Math.min(record.length, owner.length)
+  let shared = 0
+  while (shared < most && record.charCodeAt(record.length - 1 - shared) === owner.charCodeAt(owner.length - 1 - shared))
+    shared++
+  return shared < minSharedOctets ? 0 : shared
+}
+
+function unpackSeveral(text: string, owner: DomainName): readonly Rdata[] {
+  const rdata: Rdata[] = []
+  for (let at = 0; at < text.length;) {
+    const octets = new Uint8Array((text.charCodeAt(at) << 8) | text.charCodeAt(at + 1))
+    const shared = text.charCodeAt(at + 2)
+    const own = octets.length - shared
+    at += headOctets
+    for (let i = 0; i < own; i++) octets[i] = text.charCodeAt(at + i)
+    for (let i = 0, from = owner.length - shared; i < shared; i++) octets[own + i] = owner.charCodeAt(from + i)
+    at += own
+    rdata.push(octets)
+  }
+  return rdata
+}
+
+/** The sets whose octets are at hand, oldest first: a ring, in which `oldest` is the one to go. */
+const ring: (PackedRRset | null)[] = Array.from({ length: unpackedRRsets }, () => null)
+const ringRecords = new Uint16Array(unpackedRRsets)
+const held = { records: 0, oldest: 0, next: 0 }
+
+function keepUnpacked(rrset: PackedRRset, records: number): void {
+  if (ring[held.next] !== null) dropOldest()
+  ring[held.next] = rrset
+  ringRecords[held.next] = records
+  held.next = (held.next + 1) % unpackedRRsets
+  held.records += records
+  while (held.records > unpackedRecords && ring[held.oldest] !== rrset) dropOldest()
+}
+
+function dropOldest(): void {
+  const { oldest } = held
+  ring[oldest]?.letGo()
+  ring[oldest] = null
+  held.records -= ringRecords[oldest]!
+  held.oldest = (oldest + 1) % unpackedRRsets
+}
