@@ -9,8 +9,11 @@ import { LineSplitter } from '../../../src/cluster/sources/kubernetes/line-split
 import { ListScanner } from '../../../src/cluster/sources/kubernetes/list-scanner.ts'
 import { originOf } from '../../../src/cluster/sources/kubernetes/origin-time.ts'
 import { compareResourceVersions } from '../../../src/cluster/sources/kubernetes/resource-version.ts'
+import { LossLog } from '../../../src/cluster/sources/kubernetes/loss-log.ts'
 import { Turns } from '../../../src/cluster/sources/kubernetes/turns.ts'
 import { systemClock } from '../../../src/base/clock.ts'
+import { silentLog, type Logger } from '../../../src/base/log.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
 import { service } from './fixture.ts'
 
 /** The text in chunks that end at these offsets, wherever they fall. */
@@ -124,6 +127,36 @@ test('BackOff: doubles, within limits, for ever', async (t) => {
   backOff.nextMs(error(500))
   backOff.reset()
   t.equal(backOff.nextMs(error(500)), 200)
+  for (let times = 0; times < 20; times++) backOff.nextMs(error(500))
+  t.same([backOff.nextMs(error(403)), backOff.nextMs(error(403))], [200, 400], 'refusals are counted by themselves')
+  t.equal(backOff.nextMs(error(500)), 10_000)
+})
+
+test('LossLog: silence is said at once, a short break never, and each loss once', async (t) => {
+  const clock = new ManualClock()
+  const lines: string[] = []
+  const log = Object.assign(silentLog.child({}), {
+    warn: () => lines.push('lost'),
+    info: () => lines.push('back')
+  }) as Logger
+  const lossLog = new LossLog('services', clock, log, () => {})
+  lossLog.lost({ message: 'cut' })
+  lossLog.began()
+  clock.advance(20_000)
+  t.same(lines, [], 'a short break')
+  lossLog.ended()
+  lossLog.lost({ kind: 'network', message: 'cut' })
+  clock.advance(2_000)
+  t.same(lines, [])
+  lossLog.lost({ kind: 'timeout', message: 'silent' })
+  t.same(lines, ['lost'], 'silence')
+  lossLog.lost({ kind: 'timeout', message: 'silent' })
+  clock.advance(20_000)
+  t.same(lines, ['lost'])
+  lossLog.began()
+  clock.advance(20_000)
+  t.same(lines, ['lost', 'back'])
+  lossLog.close()
 })
 
 test('errorOfStatus: from whatever came', async (t) => {

@@ -5,6 +5,7 @@ import type { ApiError } from './api-error.ts'
 export class BackOff {
   readonly #random: () => number
   #failures = 0
+  #refusals = 0
   /** What has been tried to be put right since the last success. */
   readonly #remedies = new Set<string>()
 
@@ -19,6 +20,7 @@ export class BackOff {
 
   reset(): void {
     this.#failures = 0
+    this.#refusals = 0
     this.#remedies.clear()
   }
 
@@ -26,8 +28,11 @@ export class BackOff {
   nextMs(error: ApiError | null): number {
     const isRefused = error?.status === 403 || error?.status === 404
     const maxMs = isRefused ? apiRefusedBackoffMaxMs : apiBackoffMaxMs
-    const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(this.#failures, 30))
+    // An API server that starts refuses for a moment: refusals after other failures are few, and waited for shortly.
+    const before = isRefused ? this.#refusals : this.#failures
+    const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(before, 30))
     this.#failures++
+    this.#refusals = isRefused ? this.#refusals + 1 : 0
     const remedy = remedyOf(error)
     if (remedy !== null && !this.#remedies.has(remedy)) {
       this.#remedies.add(remedy)

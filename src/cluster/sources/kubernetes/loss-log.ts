@@ -1,4 +1,7 @@
-/** Says in the log that a watch is lost, once, and once that it is back: short breaks are nobody's business. */
+/**
+ * Says in the log that a watch is lost, once, and once that it is back. Short breaks are nobody's business; silence is
+ * none, since it lasted until it was found out.
+ */
 import type { Cancel, Clock } from '../../../base/clock.ts'
 import { watchProvenMs } from '../../../base/limits.ts'
 import type { Logger } from '../../../base/log.ts'
@@ -34,11 +37,12 @@ export class LossLog {
     this.#cancelProving()
   }
 
-  lost(reason: string): void {
-    this.#reason = reason
-    if (this.#lostSinceMs !== null) return
-    this.#lostSinceMs = this.#clock.nowMs()
-    this.#waitToSay()
+  lost({ kind, message }: Readonly<{ kind?: string; message: string }>): void {
+    this.#reason = message
+    const isNew = this.#lostSinceMs === null
+    this.#lostSinceMs ??= this.#clock.nowMs()
+    if (kind === 'timeout') this.#say()
+    else if (isNew) this.#waitToSay()
   }
 
   proven(): void {
@@ -63,11 +67,17 @@ export class LossLog {
         this.#waitToSay()
         return
       }
-      this.#isSaid = true
-      this.#log.warn(
-        { resource: this.#resource, reason: this.#reason },
-        'the watch is lost: what was known of these objects stays in use'
-      )
+      this.#say()
     })
+  }
+
+  #say(): void {
+    this.#cancelSaying()
+    if (this.#isSaid) return
+    this.#isSaid = true
+    this.#log.warn(
+      { resource: this.#resource, reason: this.#reason },
+      'the watch is lost: what was known of these objects stays in use'
+    )
   }
 }

@@ -265,7 +265,7 @@ export class Reflector {
     }
     if (clock.nowMs() - startedAtMs >= (seconds - 1) * 1000) return
     // Ended politely but too early: perhaps the API server is about to go.
-    this.#lossLog.lost('the watch ended early')
+    this.#lossLog.lost({ message: 'the watch ended early' })
     this.#options.onDoubt()
     await this.#sleeper.sleep(this.#backOff.nextMs(null))
   }
@@ -296,7 +296,7 @@ export class Reflector {
     }
     if (isBug || needsList(error, this.resource)) this.#mustList = true
     if (!this.#mustList) this.#options.onDoubt()
-    this.#lossLog.lost(error.message)
+    this.#lossLog.lost(error)
     await this.#sleeper.sleep(this.#backOff.nextMs(error))
   }
 
