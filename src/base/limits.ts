@@ -54,14 +54,18 @@ export const inFlightQueries = 10_000
 export const queryBudgetMs = 2_000
 /** Total time for one query where probes say that every target is down. */
 export const allDownBudgetMs = 500
-/** Aliases that are followed for one query. */
-export const maxAliases = 8
+/** Aliases that are followed for one query; SERVFAIL beyond. */
+export const maxAliases = 16
 
 // Peers and upstreams.
 /** Queries in flight at one peer or upstream; SERVFAIL at once above it. */
 export const inFlightPerPeer = 1_000
-/** First wait for one server before the next one is asked. */
+/** Longest wait for one server before it, or the next one, is asked again. */
 export const attemptTimeoutMs = 400
+/** First wait for a server whose round-trip time is not known yet: a datagram that was lost is sent again after it. */
+export const firstAttemptTimeoutMs = 300
+/** Shortest first wait for a server whose round-trip time is known. */
+export const attemptTimeoutMinMs = 150
 /** Idle pooled TCP connections kept for one server. */
 export const pooledTcpConnections = 4
 /** Queries that one pooled TCP connection to a server carries at once. */
@@ -92,12 +96,12 @@ export const hostLookupTimeoutMs = 5_000
 export const probeBackoffMaxMs = 10_000
 /** Longest time between probes of a server that was down and answers again, so that it is back in use soon. */
 export const probeRisingEveryMs = 1_000
+/** Shortest time between two probes that timeouts of real traffic ask for. */
+export const probeExtraMinMs = 200
 /** Changes of one server's health that are remembered. */
 export const healthHistoryEntries = 20
 
 // The zone.
-/** Shortest time between two probes that timeouts of real traffic ask for. */
-export const probeExtraMinMs = 200
 /** RRsets of our zones whose octets are kept at hand, as those that were read last, and the records in all of them. */
 export const unpackedRRsets = 4_096
 export const unpackedRecords = 16_384
@@ -186,8 +190,8 @@ export const drainTimeoutMs = 5_000
 // Policies.
 /** Services that are remembered as having been given by some target. */
 export const knownServiceNames = 20_000
-/** Total time for one target while another one could still be asked. */
-export const targetBudgetMs = 400
+/** Longest wait for one target before the next one is asked; it is listened to further on. */
+export const targetPatienceMs = 600
 
 // Configuration.
 /** A new source of objects has this long to give a whole cluster before the old one is kept. */
@@ -228,4 +232,4 @@ export const zonesInMetrics = 64
 export const loopLagEveryMs = 500
 /** Dead entries that one sweep drops at the most, and how often it runs. */
 export const cacheSweepEntries = 500
-export const cacheSweepEveryMs = 1_000
+export const cacheSweepEveryMs = 100

@@ -7,7 +7,7 @@
  * as long as its own budget lasts, and the flight ends with the last of them.
  */
 import type { Cancel } from '../base/clock.ts'
-import { attemptFloorMs, attemptTimeoutMs } from '../base/limits.ts'
+import { attemptFloorMs, attemptTimeoutMinMs, attemptTimeoutMs, firstAttemptTimeoutMs } from '../base/limits.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import type { PeerQuery } from './peer-query.ts'
 import type { Attempt, AttemptOutcome, FailureReason, PeerReply } from './peer-types.ts'
@@ -40,6 +40,8 @@ export class Flight {
   readonly #begun: ServerAttempt[] = []
   readonly #pending = new Set<ServerAttempt>()
   readonly #failed = new Set<Server>()
+  /** How often each server was asked, datagrams sent again included. */
+  readonly #sends = new Map<Server, number>()
   #latest: ServerAttempt | null = null
   #cancelStep: Cancel = () => {}
   #isOver = false
@@ -117,6 +119,7 @@ export class Flight {
       return
     }
     this.#attemptsLeft--
+    this.#sends.set(server, (this.#sends.get(server) ?? 0) + 1)
     const silent = this.#begun.findLast((attempt) => attempt.server === server)
     if (silent?.resend() === true) {
       this.#latest = silent
@@ -156,7 +159,7 @@ export class Flight {
     if (attempt !== this.#latest) return
     const { clock } = this.#parts
     const shareMs = (this.#deadlineMs - clock.nowMs()) / (this.#neverAsked + 1)
-    const stepMs = Math.max(attemptFloorMs, Math.min(attemptTimeoutMs, shareMs))
+    const stepMs = Math.max(attemptFloorMs, Math.min(this.#patienceMs(attempt.server), shareMs))
     this.#cancelStep()
     this.#cancelStep = clock.after(stepMs, () => {
       if (!attempt.isSlow) {
@@ -165,6 +168,13 @@ export class Flight {
       }
       this.#next()
     })
+  }
+
+  /** How long this server may be silent: some round trips of its own, and twice as long after each time. RFC 1536 §1. */
+  #patienceMs(server: Server): number {
+    const { rttMs } = server
+    const firstMs = rttMs === null ? firstAttemptTimeoutMs : Math.max(attemptTimeoutMinMs, 50 + 3 * rttMs)
+    return Math.min(attemptTimeoutMs, firstMs * 2 ** ((this.#sends.get(server) ?? 1) - 1))
   }
 
   #ended(attempt: ServerAttempt, end: AttemptEnd): void {

@@ -2,7 +2,7 @@
  * Answers by the policy table: asks a policy's targets in order, as `policy/decide` says, and turns the decision into
  * an answer with its reason.
  */
-import { allDownBudgetMs, queryBudgetMs, targetBudgetMs } from '../base/limits.ts'
+import { allDownBudgetMs, queryBudgetMs, targetPatienceMs } from '../base/limits.ts'
 import { decide, type Decision } from '../policy/decide.ts'
 import { readKubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
@@ -20,6 +20,8 @@ import type { Query } from './query.ts'
 
 /** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
 const doubtfulTtlSeconds = 1
+
+const underscore = 0x5f
 
 /** One query under one policy: what has been found out so far. */
 type Deliberation = Readonly<{
@@ -45,7 +47,7 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch): Deli
   }
   for (const target of order.excluded) {
     const stale = staleOf(parts, query, match, policy.targets[target]!)
-    outcomes[target] = { kind: 'unreachable', why: 'its probes fail', isCached: false, stale }
+    outcomes[target] = { kind: 'unreachable', why: 'it is down', isCached: false, stale }
   }
   return talk
 }
@@ -64,21 +66,69 @@ export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Delib
   }
 }
 
-/** Goes on where memory did not suffice. Never rejects. */
+/**
+ * Goes on where memory did not suffice. Never rejects.
+ *
+ * A target that is silent for its share of the time counts as unreachable and the next one is asked, but it is listened to
+ * further on: its late answer is better than another target's denial.
+ */
 export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberation): Promise<Answer> {
   const { policy } = talk.match
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
-  const budgetMs = talk.order.allDown ? allDownBudgetMs : queryBudgetMs
-  const deadlineMs = query.receivedAtMs + budgetMs
+  const deadlineMs = query.receivedAtMs + (talk.order.allDown ? allDownBudgetMs : queryBudgetMs)
+  /** Targets that are being asked; each promise puts its outcome in place before it resolves. */
+  const asking = new Map<number, Promise<void>>()
   for (;;) {
     const decision = decide(talk.order.order, policy.nextOn, talk.outcomes)
-    if (decision.kind !== 'ask') return conclude(parts, query, talk, decision)
-    const isLast = talk.outcomes.filter((outcome) => outcome === null).length === 1
-    const nowMs = parts.clock.nowMs()
-    const attemptEndsMs = isLast ? deadlineMs : Math.min(deadlineMs, nowMs + targetBudgetMs)
-    talk.outcomes[decision.target] = await askTarget(parts, query, talk, decision.target, attemptEndsMs)
+    if (decision.kind === 'ask') {
+      const { target } = decision
+      if (!asking.has(target)) asking.set(target, startAsking(parts, query, talk, target, deadlineMs, asking))
+      if (await isSilent(parts, talk, deadlineMs, asking)) giveUpOn(parts, query, talk, target)
+      continue
+    }
+    const isFound = decision.kind === 'use' && talk.outcomes[decision.target]?.kind === 'has'
+    if (isFound || asking.size === 0) return conclude(parts, query, talk, decision)
+    await Promise.race(asking.values())
   }
+}
+
+async function startAsking(
+  parts: Parts,
+  query: Query,
+  talk: Deliberation,
+  target: number,
+  deadlineMs: number,
+  asking: Map<number, Promise<void>>
+): Promise<void> {
+  // By the time of the delete the caller has put this promise into the map: an await never goes on at once.
+  talk.outcomes[target] = await askTarget(parts, query, talk, target, deadlineMs)
+  asking.delete(target)
+}
+
+/** Waits for any outcome; true where none came within the share of time of the target that was asked last. */
+async function isSilent(
+  { clock }: Parts,
+  talk: Deliberation,
+  deadlineMs: number,
+  asking: ReadonlyMap<number, Promise<void>>
+): Promise<boolean> {
+  const unasked = talk.outcomes.filter((outcome) => outcome === null).length
+  const restMs = Math.max(0, deadlineMs - clock.nowMs())
+  const patienceMs = unasked === 1 ? restMs : Math.min(targetPatienceMs, restMs / unasked)
+  const timeIsUp = Promise.withResolvers<boolean>()
+  const cancel = clock.after(patienceMs, () => timeIsUp.resolve(true))
+  const wasSilent = await Promise.race([
+    timeIsUp.promise,
+    ...[...asking.values()].map(async (one) => one.then(() => false))
+  ])
+  cancel()
+  return wasSilent
+}
+
+function giveUpOn(parts: Parts, query: Query, talk: Deliberation, target: number): void {
+  const stale = staleOf(parts, query, talk.match, talk.match.policy.targets[target]!)
+  talk.outcomes[target] = { kind: 'unreachable', why: 'silent', isCached: false, stale }
 }
 
 /** In which order a policy's targets would be asked now. */
@@ -187,7 +237,8 @@ function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: Target)
 /** With every target down, what no target ever gave is denied without waiting: else each search list would stall. */
 function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   if (!talk.order.allDown || !talk.isBelowService || talk.service === null) return null
-  if (parts.knownServices.has(talk.service)) return null
+  // Search lists make host names (`google.com.<namespace>...`); who asks for a port or protocol means a Service.
+  if (query.qname.charCodeAt(1) === underscore || parts.knownServices.has(talk.service)) return null
   const { policy } = talk.match
   const ede = {
     code: EDE.NO_REACHABLE_AUTHORITY,

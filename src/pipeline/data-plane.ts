@@ -23,6 +23,9 @@ import { respond, respondFromMemory } from './respond.ts'
 /** Bugs that are logged in one second; more are only counted. */
 const loggedBugsPerSecond = 10
 
+/** Where answers that had to wait are written: each is copied out before anybody else writes. */
+const scratch = new Uint8Array(maxMessageOctets)
+
 export class DataPlane implements Responder {
   readonly stats = new PipelineStats()
   #parts: Parts
@@ -70,16 +73,15 @@ export class DataPlane implements Responder {
     const parts = this.#parts
     const copy = Uint8Array.from(octets)
     const startedAtMs = parts.clock.nowMs()
-    const out = new Uint8Array(client.transport === 'tcp' ? maxMessageOctets : 4096)
     stats.misses++
     stats.inFlight++
     try {
       const message = parseQuery(copy, copy.length)
       const query = queryFromMessage(message, client, startedAtMs)
       const answer = await respond(parts, query)
-      return out.slice(0, this.#finish(out, copy, query, message, answer))
+      return scratch.slice(0, this.#finish(scratch, copy, query, message, answer))
     } catch (error) {
-      return out.slice(0, this.#bug(error, out, copy, copy.length))
+      return scratch.slice(0, this.#bug(error, scratch, copy, copy.length))
     } finally {
       stats.inFlight--
       stats.missDurationSeconds.observe((parts.clock.nowMs() - startedAtMs) / 1000)
@@ -89,12 +91,11 @@ export class DataPlane implements Responder {
   /** SERVFAIL at once for a query that would have to wait while too many do already. */
   overload(octets: Uint8Array, client: Client): Uint8Array | null {
     this.stats.overloaded++
-    const out = new Uint8Array(1232)
     const message = this.#parse(octets, octets.length)
     if (message === null) return null
     const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
     const answer = errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: 'too many queries in flight' })
-    return out.slice(0, this.#finish(out, octets, query, message, answer))
+    return scratch.slice(0, this.#finish(scratch, octets, query, message, answer))
   }
 
   #parse(octets: Uint8Array, size: number): ParsedQuery | null {

@@ -204,9 +204,10 @@ export async function peerOutcome(
   if (outcome.kind === 'unreachable') {
     outcome = { ...outcome, stale: wholeOf(parts, query, route, outcome.stale, name, qtype) }
   }
-  for (let aliases = 0; aliases < maxAliases && outcome.kind === 'has'; aliases++) {
+  for (let aliases = 0; outcome.kind === 'has'; aliases++) {
     const open = openAliasInZone(route, outcome.reply, name, qtype)
     if (open === null) break
+    if (aliases >= maxAliases) return { kind: 'unreachable', why: endlessAliases, isCached: false, stale: null }
     const end = await oneOutcome(parts, query, route, { target: route.target, name: open, type: qtype }, deadlineMs)
     if (end.kind === 'unreachable') {
       const stale = end.stale === null ? null : joinStale(outcome.reply, end.stale)
@@ -220,6 +221,8 @@ export async function peerOutcome(
   }
   return outcomeToOurs(outcome, route, name, qtype)
 }
+
+const endlessAliases = `more than ${maxAliases} aliases`
 
 const outcomeHolds = (outcome: Outcome, rrset: RRset): boolean =>
   outcome.kind !== 'unreachable' &&
@@ -281,7 +284,9 @@ async function oneOutcome(
   })
   const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
   const isNegative = reply.sections.answer.length === 0
-  const maxTtlSeconds = isNegative ? route.caps.maxNegativeTtlSeconds : route.caps.maxTtlSeconds
+  const maxTtlSeconds = isNegative
+    ? route.caps.maxNegativeTtlSeconds
+    : Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds)
   // A denial behind an alias: its SOA has another cap than the alias, and whoever asks first gets what others get.
   const isKeptDenial = kept !== null && kept.kind !== 'positive'
   return outcomeOf(answerOf(isKeptDenial ? kept.sections : reply.sections, { origin, isEmpty, maxTtlSeconds }))

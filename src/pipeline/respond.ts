@@ -13,7 +13,9 @@
 import { maxAliases, queryBudgetMs } from '../base/limits.ts'
 import { isReserved, readKubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
-import { EDE, RCODE } from '../wire/iana.ts'
+import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
+import { readNameRdata } from '../wire/rdata.ts'
+import type { RRset } from '../wire/rr.ts'
 import { nameToText, rootName, type DomainName } from '../wire/name.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { errorAnswer, lowestTtlSeconds, type Answer, type Ede } from './answer.ts'
@@ -35,6 +37,7 @@ export function respondFromMemory(parts: Parts, query: Query): Answer | null {
   if (answer === null || answer.pendingAlias === null) return answer
   const seen = new Set<DomainName>([query.qname])
   while (answer.pendingAlias !== null && mayFollow(seen, answer.pendingAlias)) {
+    if (seen.size > maxAliases + 1) return tooLong()
     const next = oneAnswerFromMemory(parts, queryFor(query, answer.pendingAlias, query.qtype))
     if (next === null) return null
     if (isUnanswered(next)) break
@@ -48,6 +51,7 @@ export async function respond(parts: Parts, query: Query): Promise<Answer> {
   const seen = new Set<DomainName>([query.qname])
   while (answer.pendingAlias !== null && mayFollow(seen, answer.pendingAlias)) {
     query.trace?.add(parts.clock.nowMs(), { step: 'alias', detail: `an alias of ${nameToText(answer.pendingAlias)}` })
+    if (seen.size > maxAliases + 1) return tooLong()
     const next = await oneAnswer(parts, queryFor(query, answer.pendingAlias, query.qtype))
     if (isUnanswered(next)) break
     answer = joinAlias(answer, next)
@@ -55,12 +59,15 @@ export async function respond(parts: Parts, query: Query): Promise<Answer> {
   return answer
 }
 
-/** Each alias once, and not endlessly many: a loop ends with what there is, NOERROR. */
+/** Each alias once: a loop ends with what there is, NOERROR. */
 function mayFollow(seen: Set<DomainName>, alias: DomainName): boolean {
-  if (seen.has(alias) || seen.size > maxAliases) return false
+  if (seen.has(alias)) return false
   seen.add(alias)
   return true
 }
+
+/** A chain that goes on for too long is an error, not an answer without data. */
+const tooLong = (): Answer => errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: `more than ${maxAliases} aliases` })
 
 /** Nobody here is for the alias's end: the client gets the alias and may ask elsewhere. */
 const isUnanswered = (answer: Answer): boolean => answer.sections.rcode === RCODE.REFUSED
@@ -71,7 +78,7 @@ function oneAnswerFromMemory(parts: Parts, query: Query): Answer | null {
   if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
   if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
   const outcome = peerOutcomeFromMemory(parts, query, route.route, query.qname, query.qtype)
-  return outcome === null ? null : forwardAnswer(outcome)
+  return outcome === null ? null : forwardAnswer(parts, query, outcome)
 }
 
 async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
@@ -81,7 +88,8 @@ async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
   if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
   if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
   const deadlineMs = query.receivedAtMs + queryBudgetMs
-  return forwardAnswer(await peerOutcome(parts, query, route.route, query.qname, query.qtype, deadlineMs))
+  const outcome = await peerOutcome(parts, query, route.route, query.qname, query.qtype, deadlineMs)
+  return forwardAnswer(parts, query, outcome)
 }
 
 function routeOf(parts: Parts, query: Query): Route {
@@ -131,8 +139,8 @@ function forwardRoute(parts: Parts, peer: PeerRoute['peer']): PeerRoute {
   return { peer, target: forwardTarget, kind: 'upstream', zone: rootName, soaMayBeAbove: false, mapping: null, caps }
 }
 
-function forwardAnswer(outcome: Outcome): Answer {
-  if (outcome.kind !== 'unreachable') return outcome.reply
+function forwardAnswer(parts: Parts, query: Query, outcome: Outcome): Answer {
+  if (outcome.kind !== 'unreachable') return withOwnAliasEnds(parts, query, outcome.reply)
   if (outcome.stale !== null) {
     const code = outcome.stale.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return { ...outcome.stale, ede: [{ code, text: `forward: ${outcome.why}` }] }
@@ -143,6 +151,31 @@ function forwardAnswer(outcome: Outcome): Answer {
   ]
   if (outcome.isCached) ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
   return errorAnswer(RCODE.SERVFAIL, ...ede)
+}
+
+/**
+ * A resolver has no say in our zones and below policies: where its aliases lead there, what it says of the end is dropped
+ * and looked up by our rules. An alias that it leaves open is followed too.
+ */
+function withOwnAliasEnds(parts: Parts, query: Query, answer: Answer): Answer {
+  const { answer: rrsets, rcode } = answer.sections
+  if (!rrsets.some(({ type }) => type === RRTYPE.CNAME) || query.qtype === RRTYPE.CNAME) return answer
+  const aliases: RRset[] = []
+  let name = query.qname
+  for (;;) {
+    const alias = rrsets.find(({ owner, type }) => owner === name && type === RRTYPE.CNAME)
+    if (alias === undefined || aliases.includes(alias)) break
+    aliases.push(alias)
+    name = readNameRdata(alias.rdata[0]!)
+    const route = routeOf(parts, queryFor(query, name, query.qtype))
+    if (route.by === 'zone' || route.by === 'policy') {
+      const sections = { rcode: RCODE.NOERROR, answer: aliases, authority: [], additional: [] }
+      return { ...answer, sections, pendingAlias: name }
+    }
+  }
+  const isOpen = rcode === RCODE.NOERROR && !rrsets.some(({ owner, type }) => owner === name && type === query.qtype)
+  const isDenied = answer.sections.authority.length > 0
+  return isOpen && !isDenied ? { ...answer, pendingAlias: name } : answer
 }
 
 function routeToText(route: Route): string {

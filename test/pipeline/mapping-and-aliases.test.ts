@@ -3,9 +3,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import * as dnsPacket from 'dns-packet'
 import { test, type Test } from 'tap'
-import { ask, until } from '../support/in-process.ts'
+import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { externalName } from '../support/objects.ts'
 import type { StubRecord } from '../support/stub-peer.ts'
-import { askedOf, below, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
+import { askedOf, below, objectsOfB, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
 
 const suffix = 'backend.svc.cluster.local'
 const theirs = (label: string): string => `${label}.backend.svc.cluster-a.local`
@@ -259,4 +260,54 @@ test('a stale answer behind an alias is whole, or it is none', async (t) => {
     }
     t.equal((await ask(b, below('half'))).text, 'SERVFAIL', `an alias alone would deny its end${again}`)
   }
+})
+
+test('forward has no say in our zones and below policies: aliases into them end by our rules', async (t) => {
+  const partner = await stub(t, [{ type: 'A', name: 'plain.partner.example', ttl: 10, data: '192.0.2.77' }], 'partner.example') // prettier-ignore
+  const lie = '6.6.6.6'
+  const upstream = await stub(
+    t,
+    [
+      { type: 'CNAME', name: 'into-zone.example.org', ttl: 10, data: below('api') },
+      { type: 'A', name: below('api'), ttl: 10, data: lie },
+      { type: 'CNAME', name: 'into-policy.example.org', ttl: 10, data: 'plain.partner.example' },
+      { type: 'A', name: 'plain.partner.example', ttl: 10, data: lie },
+      { type: 'CNAME', name: 'through.example.org', ttl: 10, data: 'end.example.org' },
+      { type: 'A', name: 'end.example.org', ttl: 10, data: '192.0.2.5' }
+    ],
+    'example.org'
+  )
+  const b = await startB(t, peer('partner', partner), policy('p', 'partner.example', '[partner]'), `forward: ["${upstream.text}"]\n`) // prettier-ignore
+  // Once by asking, once from memory.
+  for (const round of ['asked', 'remembered']) {
+    const own = await ask(b, 'into-zone.example.org')
+    t.same(
+      own.answer.filter((line) => line.includes(lie)),
+      [],
+      `${round}: no lie about our zone`
+    )
+    t.match(own.text, /10\.1\.1\.20/, `${round}: our own address`)
+    const peered = await ask(b, 'into-policy.example.org')
+    t.match(peered.text, /192\.0\.2\.77/, `${round}: the policy's target`)
+    t.notMatch(peered.text, lie)
+    t.match((await ask(b, 'through.example.org')).text, /192\.0\.2\.5/, `${round}: aliases elsewhere stay as they came`)
+  }
+})
+
+test('a chain of aliases is followed as far as the limit, and is an error beyond', async (t) => {
+  const chain = (prefix: string, length: number) =>
+    Array.from({ length }, (_, at) =>
+      externalName(`${prefix}${at}.shop`, at + 1 < length ? `${prefix}${at + 1}.shop.svc.cluster.local` : below('api'))
+    )
+  const c = await stub(t, [])
+  c.records = Array.from({ length: 40 }, (_, at) => ({ type: 'CNAME', name: `n${at}.backend.svc.cluster.local`, ttl: 10, data: `n${at + 1}.backend.svc.cluster.local` })) // prettier-ignore
+  const b = await startInProcess(t, clusterB('forward: []\n'), { objects: [...objectsOfB, ...chain('short', 14), ...chain('long', 20)] }) // prettier-ignore
+  t.match((await ask(b, 'short0.shop.svc.cluster.local')).text, /10\.1\.1\.20/)
+  const long = await ask(b, 'long0.shop.svc.cluster.local')
+  t.equal(long.rcode, 'SERVFAIL')
+  t.match(long.ede, [{ code: 0, text: /aliases/ }])
+  const d = await startB(t, peer('c', c), policy('p', 'backend.svc.cluster.local', '[c]'))
+  const endless = await ask(d, below('n0'))
+  t.equal(endless.rcode, 'SERVFAIL', 'a peer without end')
+  t.match(endless.ede, [{ code: 22, text: /aliases/ }])
 })
