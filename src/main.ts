@@ -158,9 +158,15 @@ export class RunningServer {
       },
       'listening'
     )
-    const isRead = this.#startView(this.#view)
-    // Files are read in a moment; an API server may be away, and peered names must not wait for it.
-    if (this.#config.cluster.source.kind === 'manifests') await isRead
+    // Files are read in a moment; what is away for longer must not keep peered names waiting.
+    await this.#startView(this.#view).hasLooked
+    const { unreadManifests } = this.#view
+    if (unreadManifests.length > 0) {
+      log.error(
+        { missing: unreadManifests },
+        'configured manifests are not there: not ready, and names of this cluster fail, until they are'
+      )
+    }
     if (watchConfig && !this.#isDraining) this.#watch()
   }
 
@@ -225,14 +231,19 @@ export class RunningServer {
     return new ClusterView(config, listen, { clock: this.clock, log: this.log, random })
   }
 
-  async #startView(view: ClusterView): Promise<void> {
+  /** `hasLooked`: there is nothing to wait for in a moment's time. `isWhole`: the whole cluster has been read. */
+  #startView(view: ClusterView): { hasLooked: Promise<void>; isWhole: Promise<void> } {
     const startedAtMs = this.clock.nowMs()
-    await view.start()
-    const { objects, problemsTotal } = view.status()
-    this.log.info(
-      { objects, problemsTotal, tookMs: Math.round(this.clock.nowMs() - startedAtMs) },
-      'the cluster is read'
-    )
+    const whole = Promise.withResolvers<void>()
+    const hasLooked = view.start(() => {
+      const { objects, problemsTotal } = view.status()
+      this.log.info(
+        { objects, problemsTotal, tookMs: Math.round(this.clock.nowMs() - startedAtMs) },
+        'the cluster is read'
+      )
+      whole.resolve()
+    })
+    return { hasLooked, isWhole: whole.promise }
   }
 
   async #take(config: Config): Promise<void> {
@@ -264,7 +275,7 @@ export class RunningServer {
   async #exchangeView(view: ClusterView): Promise<void> {
     const timeIsUp = Promise.withResolvers<'late'>()
     const cancel = this.clock.after(viewTakeoverMs, () => timeIsUp.resolve('late'))
-    const outcome = await Promise.race([this.#startView(view), timeIsUp.promise])
+    const outcome = await Promise.race([this.#startView(view).isWhole, timeIsUp.promise])
     cancel()
     if (outcome === 'late' || this.#isDraining) {
       await view.close()

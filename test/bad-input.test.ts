@@ -1,5 +1,6 @@
 // What happens to bad input: each sentence of the design over real sockets, and the server goes on each time.
 import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -246,6 +247,51 @@ test('a malformed object is left out, logged once, counted and shown by check; t
   const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'cli', 'main.ts')
   const check = spawnSync(process.execPath, [main, 'check', '--config', server.file], { encoding: 'utf8' })
   t.match(check.stdout + check.stderr, /bad/, 'check shows it')
+})
+
+test('configured manifests that are not there: never denied, answered once they are, kept while they are away', async (t) => {
+  const stub = await startStubPeer({
+    records: [{ type: 'A', name: 'a.south.example', ttl: 5, data: '192.0.2.1' }],
+    zone: 'south.example'
+  })
+  t.teardown(() => stub.stop())
+  const folder = t.testdir({})
+  const later = join(folder, 'later')
+  const lines: string[] = []
+  const sink = new Writable({ write: (chunk: Buffer, _, done) => (lines.push(chunk.toString()), done()) })
+  const server = await startInProcess(
+    t,
+    `cluster: {name: b, source: {manifests: ["{manifests}", "${later}"]}, reverse: [10.0.0.0/8]}
+peers: {south: {servers: ["${stub.text}"]}}
+policies: [{name: south, dnsName: south.example, targets: [south]}]
+forward: []
+`,
+    { objects, log: pino({ level: 'error' }, sink) }
+  )
+  const isReady = (): boolean => server.server.inspect.readiness().isReady
+  t.equal(isReady(), false, 'started, and not ready')
+  t.match(lines.join(''), new RegExp(`"missing":\\["${later}"\\]`), 'which is said')
+  for (const [name, type] of [
+    ['late.shop.svc.cluster.local', 'A'],
+    ['1.5.1.10.in-addr.arpa', 'PTR']
+  ] as const) {
+    t.match(await ask(server, name, { type }), { rcode: 'SERVFAIL', ede: [{ code: 14 }] }, name)
+  }
+  t.equal((await ask(server, 'a.south.example')).text, '192.0.2.1', 'peered names are answered')
+  mkdirSync(later)
+  writeFileSync(
+    join(later, 'a.json'),
+    JSON.stringify({ kind: 'List', apiVersion: 'v1', items: service('late.shop', '10.1.5.30') })
+  )
+  t.ok(await until(isReady), 'ready once it is there')
+  t.equal((await ask(server, 'late.shop.svc.cluster.local')).text, '10.1.5.30')
+  t.equal((await ask(server, 'none.shop.svc.cluster.local')).text, 'NXDOMAIN')
+  rmSync(later, { recursive: true })
+  t.ok(await until(() => server.server.inspect.source().problems.length > 0), 'gone again')
+  await delay(300)
+  t.equal((await ask(server, 'late.shop.svc.cluster.local')).text, '10.1.5.30', 'what it held is kept')
+  t.equal(isReady(), true)
+  t.match(server.server.inspect.source().problems, [{ where: later, reason: /stays in use until it is back/ }])
 })
 
 test('answers of odd size: a name of 255 octets, a question in odd case', async (t) => {

@@ -1,7 +1,7 @@
 /**
  * `peerdns check --config F`: everything that is wrong with a configuration, and with the manifests that it names.
  *
- * An error is what keeps `serve` from starting. What is only left out (an object that cannot be served) is a warning.
+ * An error is what keeps `serve` from starting, or from ever being ready. What is only left out (an object that cannot be served) is a warning.
  */
 import type { Command } from 'commander'
 import type { ManifestProblem } from '../cluster/sources/manifests.ts'
@@ -34,16 +34,19 @@ async function runCheck(io: CommandIo, { config: file, strict }: CheckOptions): 
     for (const problem of config) io.err(`${problemToText(problem)}\n`)
     throw answerIsNo(counted(config.length, 'error'))
   }
-  const { warnings, summary } = await checkManifests(config)
-  for (const warning of warnings) io.err(`${printable(warning)}\n`)
+  const { errors, warnings, summary } = await checkManifests(config)
+  for (const line of [...errors, ...warnings]) io.err(`${printable(line)}\n`)
+  if (errors.length > 0) throw answerIsNo(counted(errors.length, 'error'))
   if (strict === true && warnings.length > 0) throw answerIsNo(counted(warnings.length, 'warning'))
   io.out(`ok: ${summary}${warnings.length === 0 ? '' : `; ${counted(warnings.length, 'warning')}`}\n`)
 }
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
+type Findings = Readonly<{ errors: string[]; warnings: string[]; summary: string }>
+
 /** Reads the cluster once, as `serve` would. */
-async function checkManifests(config: Config): Promise<{ warnings: string[]; summary: string }> {
+async function checkManifests(config: Config): Promise<Findings> {
   const [{ ClusterView }, { silentLog }, { systemClock }] = await Promise.all([
     import('../main/cluster-view.ts'),
     import('../base/log.ts'),
@@ -55,7 +58,15 @@ async function checkManifests(config: Config): Promise<{ warnings: string[]; sum
   if (isRead) await view.start()
   await view.close()
   const placed = view.manifestProblems
-  const warnings = [...placed.map(placedText), ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText)]
+  // Without these `serve` would never be ready.
+  const unread = new Set(view.unreadManifests)
+  const isError = ({ file, line }: ManifestProblem): boolean => line === 0 && unread.has(file)
+  const errors = placed.filter(isError).map((problem) => placedText(problem, 'error'))
+  const minor = placed.filter((problem) => !isError(problem))
+  const warnings = [
+    ...minor.map((problem) => placedText(problem, 'warning')),
+    ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText)
+  ]
   const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
   const objects = counts.map(([kind, count]) => counted(count, kind))
   const rrsets = view.zones.zones.all().reduce((sum, zone) => sum + zone.sizes.rrsets, 0)
@@ -66,12 +77,12 @@ async function checkManifests(config: Config): Promise<{ warnings: string[]; sum
     counted(config.policies.length, config.policies.length === 1 ? 'policy' : 'policie'),
     counted(config.peers.length, 'peer')
   ].join('; ')
-  return { warnings, summary }
+  return { errors, warnings, summary }
 }
 
-function placedText({ file, line, column, reason, object }: ManifestProblem): string {
+function placedText({ file, line, column, reason, object }: ManifestProblem, level: 'error' | 'warning'): string {
   const where = line === 0 ? file : `${file}:${line}:${column}`
-  return `${where}: warning: ${object === null ? '' : `${objectText(object)}: `}${reason}`
+  return `${where}: ${level}: ${object === null ? '' : `${objectText(object)}: `}${reason}`
 }
 
 const objectText = ({ kind, namespace, name }: Readonly<{ kind: string; namespace: string; name: string }>): string =>

@@ -13,13 +13,19 @@ const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 export interface ClusterSource {
   readonly kind: SourceStatus['kind']
-  /** Resolves when everything has been told once; may take for ever while an API server is away. Never rejects. */
-  start(): Promise<void>
+  /**
+   * Begins to tell. Resolves when there is nothing to wait for in a moment's time: manifests have been looked at, an API
+   * server is asked for as long as it takes. Never rejects.
+   * @param onWhole called once, when everything has been told; never while an API server, or a configured path, is away.
+   */
+  start(onWhole: () => void): Promise<void>
   close(): Promise<void>
   /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
   signOfLifeAgeMs(): number | null
   /** Kinds that are followed one by one; empty for manifests. */
   resources(): readonly ResourceHealth[]
+  /** Paths of manifests that have not been there yet; empty for other sources. */
+  readonly unreadManifests: readonly string[]
   /** What is wrong with manifests; empty for other sources. */
   readonly problems: readonly ManifestProblem[]
   readonly problemsTotal: number
@@ -39,11 +45,12 @@ export function clusterSource(cluster: ClusterConfig, parts: SourceParts): Clust
 
 function manifestsSource(paths: readonly string[], { zones, clock, log }: SourceParts): ClusterSource {
   let logged: ReadonlySet<string> = new Set()
-  let hasLooked = false
+  let tellWhole: (() => void) | null = null
   const source = new ManifestsSource({
     paths,
     clock,
     onEvents: (events, originAtMs) => zones.apply(events, originAtMs),
+    onComplete: () => tellWhole?.(),
     onProblems: (problems) => {
       // The whole list comes whenever it changes; each problem is logged once.
       for (const problem of problems) {
@@ -54,14 +61,17 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
   })
   return {
     kind: 'manifests',
-    start: async () => {
+    start: async (onWhole) => {
+      tellWhole = onWhole
       await source.start()
-      hasLooked = true
     },
     close: async () => source.close(),
-    // The kernel tells of changes, and a poll beside it: what is served is what the files say.
-    signOfLifeAgeMs: () => (hasLooked ? 0 : null),
+    // The kernel tells of changes, and a poll beside it: what is served is what the files say, as long as they are there.
+    signOfLifeAgeMs: () => source.seenWholeAgoMs,
     resources: () => [],
+    get unreadManifests() {
+      return source.unread
+    },
     get problems() {
       return source.problems
     },
@@ -74,7 +84,7 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
 const problemKey = ({ file, line, column, reason }: ManifestProblem): string => `${file}:${line}:${column} ${reason}`
 
 function kubernetesSource(access: ApiAccess, withPods: boolean, parts: SourceParts): ClusterSource {
-  const synced = Promise.withResolvers<void>()
+  let tellWhole: (() => void) | null = null
   const source = new KubernetesSource({
     access,
     withPods,
@@ -82,17 +92,18 @@ function kubernetesSource(access: ApiAccess, withPods: boolean, parts: SourcePar
     log: parts.log,
     random: parts.random,
     onEvents: (events, originAtMs) => parts.zones.apply(events, originAtMs),
-    onSynced: synced.resolve
+    onSynced: () => tellWhole?.()
   })
   return {
     kind: 'kubernetes',
-    start: async () => {
+    start: async (onWhole) => {
+      tellWhole = onWhole
       source.start()
-      return synced.promise
     },
     close: async () => source.close(),
     signOfLifeAgeMs: () => source.status().lastSignOfLifeAgeMs,
     resources: () => source.status().resources,
+    unreadManifests: [],
     problems: [],
     problemsTotal: 0
   }

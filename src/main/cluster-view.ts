@@ -28,10 +28,15 @@ export class ClusterView {
     this.#source = clusterSource(config.cluster, { ...parts, zones: this.zones })
   }
 
-  /** Resolves when the whole cluster has been read once; it may take for ever while an API server is away. */
-  async start(): Promise<void> {
-    await this.#source.start()
-    this.zones.markSynced()
+  /**
+   * Begins to read the cluster. Resolves when there is nothing to wait for in a moment's time: see ClusterSource.
+   * @param onWhole called once, when the whole cluster has been read.
+   */
+  async start(onWhole: () => void = () => {}): Promise<void> {
+    await this.#source.start(() => {
+      this.zones.markSynced()
+      onWhole()
+    })
   }
 
   /** Takes over another configuration of the same source; false: a new view is needed. */
@@ -51,6 +56,11 @@ export class ClusterView {
       this.#ageTakenAtMs = nowMs
     }
     return this.#ageMs
+  }
+
+  /** Configured paths of manifests that have not been there yet. */
+  get unreadManifests(): readonly string[] {
+    return this.#source.unreadManifests
   }
 
   /** What is wrong with the manifests, each with its place in a file. */

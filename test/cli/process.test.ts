@@ -107,6 +107,10 @@ test('check', async (t) => {
     t.match(result.out, out ?? /^$/, `${name}: output`)
     t.match(result.err, err ?? /^$/, `${name}: error`)
   }
+  const folder = t.testdir({ 'config.yaml': '' })
+  writeFileSync(join(folder, 'config.yaml'), config(join(folder, 'typo')))
+  const absent = await runInProcess(['check', '--config', join(folder, 'config.yaml')])
+  t.match(absent, { code: 1, out: '', err: /\/typo: error: no such file or folder; [^\n]*\npeerdns: 1 error\n$/ })
   const own = await run(['check', '--config', configFile(t, { 'a.yaml': service('one') })])
   t.match(own, { code: 0, out: /^ok: cluster north; /, err: '' }, 'as a process of its own')
   const missing = await runInProcess(['check', '--config', '/nowhere/config.yaml'])

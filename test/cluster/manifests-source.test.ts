@@ -175,19 +175,102 @@ test('ManifestsSource finds files as folders of ConfigMaps and kustomize have th
     'self.yaml': t.fixture('symlink', 'self.yaml'),
     'pipe.yaml': t.fixture('symlink', '/dev/zero')
   })
-  const heard = listen(t, { paths: [folder, join(folder, 'missing'), join(folder, 'README.md')] })
+  const heard = listen(t, { paths: [folder, join(folder, 'README.md')] })
   await heard.source.start()
   t.strictSame(heard.events, ['a', 'b', 'c', 'd', 'readme'].map((name) => `put Namespace//${name}`)) // prettier-ignore
   t.strictSame(heard.source.problems.map(problemInWords), [
-    'missing:0:0 no such file or folder; it is read as soon as it appears',
     'pipe.yaml:0:0 neither a file nor a folder',
     'self.yaml:0:0 a symlink that leads to itself'
   ])
-  mkdirSync(join(folder, 'missing'))
-  writeFileSync(join(folder, 'missing', 'x.yaml'), namespace('x'))
-  t.ok((await until(() => heard.events.includes('put Namespace//x'))) < 500, 'what appears later is read')
-  await until(() => heard.source.problems.length === 2)
-  t.equal(heard.source.problems.length, 2, 'and the problem is over')
+})
+
+test('ManifestsSource is complete when every configured path has been there', async (t) => {
+  const folder = t.testdir({ there: { 'a.yaml': namespace('a') }, 'bad.yaml': Buffer.from([0xff]) })
+  const at = (name: string) => join(folder, name)
+  let completions = 0
+  const heard = listen(t, {
+    paths: [at('there'), at('folder/'), at('file.yaml'), at('bad.yaml')],
+    onComplete: () => void completions++
+  })
+  await heard.source.start()
+  t.strictSame(heard.events.splice(0), ['put Namespace//a'], 'what is there is told')
+  t.strictSame(heard.source.problems.map(problemInWords), [
+    'bad.yaml:0:0 not UTF-8 text',
+    'file.yaml:0:0 no such file or folder; nothing is complete until it is there',
+    'folder:0:0 no such file or folder; nothing is complete until it is there'
+  ])
+  t.strictSame(heard.source.unread, [at('folder'), at('file.yaml'), at('bad.yaml')])
+  t.equal(heard.source.seenWholeAgoMs, null)
+  mkdirSync(at('folder'))
+  await until(() => heard.source.unread.length === 2)
+  writeFileSync(at('file.yaml'), namespace('f'))
+  t.ok((await until(() => heard.events.includes('put Namespace//f'))) < 500, 'what appears later is read')
+  await until(() => heard.source.unread.length === 1)
+  t.equal(completions, 0, 'a file that cannot be read has not been read')
+  writeFileSync(at('bad.yaml'), '')
+  await until(() => completions > 0)
+  t.equal(completions, 1, 'a folder without files and an empty file hold an empty cluster')
+  t.strictSame(heard.source.problems, [])
+  t.equal(heard.source.seenWholeAgoMs, 0)
+  rmSync(at('folder'), { recursive: true })
+  await until(() => heard.source.problems.length > 0)
+  mkdirSync(at('folder'))
+  await until(() => heard.source.problems.length === 0)
+  t.equal(completions, 1, 'told once')
+})
+
+test('ManifestsSource keeps what a configured path gave while that is gone', async (t) => {
+  const folder = t.testdir({
+    one: { 'a.yaml': service('a', '10.0.0.1'), sub: { 'b.yaml': service('b', '10.0.0.2') } },
+    'file.yaml': service('c', '10.0.0.3')
+  })
+  const at = (name: string) => join(folder, name)
+  for (const paths of [
+    [at('one'), at('file.yaml')],
+    [`${at('one')}/`, at('file.yaml')]
+  ]) {
+    const heard = listen(t, { paths })
+    await heard.source.start()
+    t.equal(heard.events.splice(0).length, 3)
+    const isNoted = () => heard.source.problems.length > 0
+    renameSync(at('one'), at('away'))
+    t.ok((await until(isNoted)) < 1_500)
+    await sleep(200)
+    t.strictSame(heard.events, [], 'a folder that was moved away')
+    t.match(heard.source.problems, [
+      { file: at('one'), reason: /^no such file or folder any more; what it held stays/ }
+    ])
+    t.ok((heard.source.seenWholeAgoMs ?? 0) >= 200)
+    renameSync(at('away'), at('one'))
+    await until(() => !isNoted())
+    t.strictSame(heard.events, [], 'and came back')
+    t.equal(heard.source.seenWholeAgoMs, 0)
+    rmSync(at('file.yaml'))
+    await until(isNoted)
+    await sleep(200)
+    t.strictSame(heard.events, [], 'a file')
+    writeFileSync(at('file.yaml'), service('c', '10.0.0.3'))
+    await until(() => !isNoted())
+    t.strictSame(heard.events, [])
+    heard.source.close()
+  }
+  const heard = listen(t, { paths: [at('one'), at('file.yaml')] })
+  await heard.source.start()
+  heard.events.length = 0
+  // As slowly as a folder with thousands of files.
+  rmSync(at('one/sub'), { recursive: true })
+  await sleep(40)
+  rmSync(at('one'), { recursive: true })
+  await until(() => heard.source.problems.length > 0)
+  await sleep(200)
+  t.strictSame(heard.events, [], 'a folder whose files are removed one by one first')
+  mkdirSync(at('one'))
+  writeFileSync(at('one/a.yaml'), service('a', '10.0.0.9'))
+  await until(() => heard.events.length > 1)
+  t.strictSame(heard.events.splice(0).sort(), ['delete Service/shop/b', 'put Service/shop/a 10.0.0.9'], 'made anew')
+  rmSync(at('one/a.yaml'))
+  await until(() => heard.events.length > 0)
+  t.strictSame(heard.events, ['delete Service/shop/a'], 'a folder that is there and empty is an empty cluster')
 })
 
 test('ManifestsSource: of two files with the same object the later path wins, and that is reported', async (t) => {
@@ -231,7 +314,7 @@ test('ManifestsSource gives the exact difference, within 200 ms', async (t) => {
     { name: 'one is malformed', act: () => writeFileSync(path, first.replace('10.0.0.2', '10.0.0')), want: ['reject Service/shop/web'] },
     { name: 'and whole again', act: () => writeFileSync(path, first), want: ['put Service/shop/web 10.0.0.2'] },
     { name: 'a file goes', act: () => rmSync(join(folder, 'b.yaml')), want: ['delete Namespace//other'] },
-    { name: 'emptied for good', act: () => writeFileSync(path, ''), want: ['delete Namespace//shop', 'delete Service/shop/api', 'delete Service/shop/web'] }
+    { name: 'without an object left', act: () => writeFileSync(path, '# nothing\n'), want: ['delete Namespace//shop', 'delete Service/shop/api', 'delete Service/shop/web'] }
   ] // prettier-ignore
   const delaysMs: number[] = []
   for (const { name, act, want } of changes) {
@@ -311,27 +394,30 @@ test('ManifestsSource follows each exchange of a mounted ConfigMap', async (t) =
 test('ManifestsSource does not take a file for empty that is being written anew', async (t) => {
   const folder = t.testdir({ 'a.yaml': service('api', '10.0.0.1') })
   const path = join(folder, 'a.yaml')
-  // The wall clock stands still, so the file stays young for as long as the test wants.
-  let epochMs = systemClock.epochMs()
-  const heard = listen(t, { paths: [folder], clock: { ...systemClock, epochMs: () => epochMs } })
+  const heard = listen(t, { paths: [folder] })
   await heard.source.start()
   heard.events.length = 0
-  const emptyFor = async (looks: number) => {
-    const { stats } = heard.source
-    const before = stats.looks
-    writeFileSync(path, '')
-    await until(() => stats.looks >= before + looks)
+  const rows: { name: string; empty: () => void }[] = [
+    { name: 'emptied in place', empty: () => writeFileSync(path, '') },
+    { name: 'removed and made anew', empty: () => (rmSync(path), writeFileSync(path, '')) },
+    { name: 'an empty one over it', empty: () => (writeFileSync(`${path}.new`, ''), renameSync(`${path}.new`, path)) }
+  ]
+  for (const [index, { name, empty }] of rows.entries()) {
+    empty()
+    await sleep(1_200)
+    t.strictSame(heard.events, [], `${name}: empty for a moment`)
+    writeFileSync(path, service('api', `10.0.1.${index}`))
+    t.ok((await until(() => heard.events.length > 0)) < 1_000)
+    t.strictSame(heard.events.splice(0), [`put Service/shop/api 10.0.1.${index}`], name)
   }
-  await emptyFor(3)
-  t.strictSame(heard.events, [], 'empty for a moment')
-  writeFileSync(path, service('api', '10.0.0.2'))
-  await until(() => heard.events.length > 0)
-  t.strictSame(heard.events.splice(0), ['put Service/shop/api 10.0.0.2'])
-  await emptyFor(3)
-  t.strictSame(heard.events, [])
-  epochMs += 1_000
+  const emptiedAtMs = systemClock.nowMs()
+  writeFileSync(path, '')
+  await sleep(1_500)
+  t.strictSame(heard.events, [], 'the time begins anew')
   await until(() => heard.events.length > 0)
   t.strictSame(heard.events, ['delete Service/shop/api'], 'empty for good')
+  const tookMs = systemClock.nowMs() - emptiedAtMs
+  t.ok(tookMs >= 2_000 && tookMs < 3_000, `after ${tookMs.toFixed()} ms`)
 })
 
 test('ManifestsSource lets others run after each object, and tells many in slices', async (t) => {

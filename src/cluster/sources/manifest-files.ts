@@ -15,11 +15,13 @@ import { manifestFileOctets, manifestFiles, manifestFolderDepth } from '../../ba
 /** `print` is equal as long as nobody wrote the file; `changedAtMs` is wall time in milliseconds. */
 export type FoundFile = Readonly<{ path: string; print: string; sizeOctets: number; changedAtMs: number }>
 export type FileProblem = Readonly<{ path: string; reason: string }>
-/** `unreadable`: folders and files that are there but cannot be looked at now; what was known of them still holds. */
 export type Listing = Readonly<{
   files: readonly FoundFile[]
   problems: readonly FileProblem[]
+  /** Folders and files that are there but cannot be looked at now; what was known of them still holds. */
   unreadable: readonly string[]
+  /** Configured paths that do not exist; `problems` is silent about them. */
+  missing: readonly string[]
 }>
 /** `isSettled`: nobody wrote the file while it was read. */
 export type FileContent = Readonly<{ text: string; hash: string; isSettled: boolean }>
@@ -38,14 +40,15 @@ export async function findManifestFiles(paths: readonly string[], pause: () => P
       if (++entries % entriesPerTurn === 0) await pause()
     }
   }
-  const { files, problems, unreadable } = search
-  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), problems, unreadable }
+  const { files, problems, unreadable, missing } = search
+  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), problems, unreadable, missing }
 }
 
 class Search {
   readonly files: FoundFile[] = []
   readonly problems: FileProblem[] = []
   readonly unreadable: string[] = []
+  readonly missing: string[] = []
   readonly #seen = new Set<string>()
 
   #add(path: string, identity: string, status: Stats): void {
@@ -64,6 +67,7 @@ class Search {
     if (status === null) return
     if (!status.isFile() && !status.isDirectory()) {
       this.problems.push({ path, reason: 'neither a file nor a folder' })
+      if (depth === 0) this.unreadable.push(path)
       return
     }
     const identity = `${status.dev}:${status.ino}`
@@ -87,7 +91,7 @@ class Search {
         yield* this.lookAt(join(folder, entry.name), depth + 1)
       }
     } catch (error) {
-      this.#cannotLook(folder, error)
+      this.#cannotLook(folder, depth, error)
     }
   }
 
@@ -98,17 +102,19 @@ class Search {
       if (depth > 0 && !status.isDirectory() && !manifestName.test(path.slice(path.lastIndexOf('/') + 1))) return null
       return status
     } catch (error) {
-      if (isGone(error) && depth > 0) return null
-      if (isGone(error))
-        this.problems.push({ path, reason: 'no such file or folder; it is read as soon as it appears' })
-      else this.#cannotLook(path, error)
+      this.#cannotLook(path, depth, error)
       return null
     }
   }
 
-  #cannotLook(path: string, error: unknown): void {
+  /** What is gone below a folder is no problem: somebody has removed it. */
+  #cannotLook(path: string, depth: number, error: unknown): void {
+    if (isGone(error)) {
+      if (depth === 0) this.missing.push(path)
+      return
+    }
     this.problems.push({ path, reason: reasonOf(error) })
-    if (!isGone(error)) this.unreadable.push(path)
+    this.unreadable.push(path)
   }
 }
 

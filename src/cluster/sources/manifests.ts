@@ -2,10 +2,14 @@
  * The source `manifests`: Kubernetes objects from files and folders, as events, read again whenever the files change.
  *
  * Each look at the files ends in the exact difference to the one before: an object that did not change gives no event,
- * whichever file it stands in now. A file is parsed again only if its content changed. A file that cannot be read keeps
- * what it last gave, so that a slip of the pen takes nothing away. Two files with the same object: the later path wins.
+ * whichever file it stands in now. A file is parsed again only if its content changed. Two files with the same object: the
+ * later path wins.
+ *
+ * What is not there is not taken for empty. The objects are complete once every configured path has been read; a file
+ * that cannot be read, and a configured path that is gone, keep what they last gave, so that a slip of the pen, or a
+ * folder that is mounted anew, takes nothing away.
  */
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Cancel, Clock } from '../../base/clock.ts'
 import { watchPaths } from '../../base/file-watch.ts'
@@ -26,6 +30,8 @@ export type ManifestsSourceOptions = Readonly<{
   clock: Clock
   /** Gets every difference, in slices of at most `objectEventsPerBatch`; never throws. `originAtMs`: wall time of the change. */
   onEvents: (events: readonly ObjectEvent[], originAtMs: number) => void
+  /** Called once, when every configured path has been there and all that it held has been told. */
+  onComplete?: () => void
   /** Gets the whole list whenever it has changed. */
   onProblems?: (problems: readonly ManifestProblem[]) => void
   /** Lets everything else in this thread run before the next object is parsed. */
@@ -46,10 +52,12 @@ type Holding = Readonly<{ path: string; line: number; event: PutOrReject }>
 const keysPerTurn = 1_000
 /** A file written less than this ago may be written again and keep its time. */
 const timestampGrainMs = 20
-/** A file that has just become empty, or that changed while it was read, is looked at again after this. */
+/** A file that changed while it was read, or is just gone, is looked at again after this. */
 const unsettledDelayMs = 40
 /** An empty file is believed once it has stayed empty for this long: many programs empty a file, then write it. */
-const emptyGraceMs = 80
+const emptyGraceMs = 2_000
+/** So long a file must be gone: a folder that is being removed loses its files first, and then is kept as it was. */
+const goneGraceMs = 60
 /** A file that changes during each of so many reads is taken as it is. */
 const unsettledReads = 5
 
@@ -67,9 +75,17 @@ export class ManifestsSource {
   readonly #holdings = new Map<string, Holding[]>()
   readonly #contested = new Set<string>()
   readonly #unsettled = new Map<string, number>()
+  /** Files that are empty or gone and were not before, with the monotonic time of the first look that found them so. */
+  readonly #doubtedSinceMs = new Map<string, number>()
+  /** Configured paths that have not been read yet. */
+  readonly #unread: Set<string>
+  #isComplete = false
+  #isWholeNow = false
+  #lastSeenWholeAtMs: number | null = null
   #problems: readonly ManifestProblem[] = []
   #watch: FileWatch | null = null
   #cancelRecheck: Cancel = () => {}
+  #recheckAtMs = Number.POSITIVE_INFINITY
   #current: Promise<void> | null = null
   #mustLookAgain = false
   #lastLookAtMs: number | null = null
@@ -78,6 +94,7 @@ export class ManifestsSource {
   constructor(options: ManifestsSourceOptions) {
     this.#options = options
     this.#paths = options.paths.map((path) => join(path, '.'))
+    this.#unread = new Set(this.#paths)
     this.#pause = options.pause ?? nextTurn
   }
 
@@ -85,7 +102,18 @@ export class ManifestsSource {
     return this.#problems
   }
 
-  /** Resolves once everything that is there has been read and told. Never rejects for what the files hold. */
+  /** Configured paths that have not been read yet: the objects are not complete without them. */
+  get unread(): readonly string[] {
+    return [...this.#unread]
+  }
+
+  /** Since the last look that found every configured path there, in milliseconds; null before the objects are complete. */
+  get seenWholeAgoMs(): number | null {
+    if (!this.#isComplete || this.#lastSeenWholeAtMs === null) return null
+    return this.#isWholeNow ? 0 : this.#options.clock.nowMs() - this.#lastSeenWholeAtMs
+  }
+
+  /** Resolves once everything that is there has been read and told, complete or not. Never rejects for what the files hold. */
   start(): Promise<void> {
     this.#watch = watchPaths(this.#paths, () => void this.#changed(), this.#options.clock)
     return this.#changed()
@@ -128,22 +156,44 @@ export class ManifestsSource {
     this.stats.files = this.#files.size
     // No change is older than the look before this one, which did not see it: a symlink may lead to an old file.
     await this.#tell(touched, Math.max(originAtMs, this.#lastLookAtMs ?? startedAtMs))
+    if (this.#isClosed) return
     this.#tellProblems(listing)
+    this.#noteWhatIsThere(listing)
     this.stats.looks++
     this.#lastLookAtMs = startedAtMs
+  }
+
+  #noteWhatIsThere({ missing, unreadable }: Listing): void {
+    const isThere = (path: string): boolean => !missing.includes(path) && !unreadable.includes(path)
+    for (const path of this.#unread) {
+      const file = this.#files.get(path)
+      if (isThere(path) && (file === undefined || file.parsed !== nothing)) this.#unread.delete(path)
+    }
+    const isWhole = this.#paths.every(isThere)
+    if (isWhole || this.#isWholeNow) this.#lastSeenWholeAtMs = this.#options.clock.nowMs()
+    this.#isWholeNow = isWhole
+    if (this.#isComplete || this.#unread.size > 0 || this.#unsettled.size > 0) return
+    this.#isComplete = true
+    this.#options.onComplete?.()
   }
 
   /** What the file gives from now on, or null where that is as before. */
   async #read(file: FoundFile): Promise<ParsedManifest | null> {
     const known = this.#files.get(file.path)
-    if (known?.print === file.print) return null
+    if (known?.print === file.print) {
+      this.#doubtedSinceMs.delete(file.path)
+      return null
+    }
     const state: FileState = known ?? { print: '', hash: '', parsed: nothing, failure: null }
     this.#files.set(file.path, state)
-    const ageMs = this.#options.clock.epochMs() - file.changedAtMs
-    const isYoung = ageMs < timestampGrainMs
-    if (file.sizeOctets === 0 && state.parsed.objects.size > 0 && ageMs < emptyGraceMs) return this.#waitFor(file.path)
+    const isYoung = this.#options.clock.epochMs() - file.changedAtMs < timestampGrainMs
+    const isEmptied = file.sizeOctets === 0 && state.parsed.objects.size > 0
+    if (isEmptied && this.#mayPass(file.path, emptyGraceMs)) return null
+    this.#doubtedSinceMs.delete(file.path)
     try {
       const content = await readManifestFile(file)
+      // It was emptied since it was listed.
+      if (content.text === '' && file.sizeOctets > 0) return this.#waitFor(file.path)
       if (!content.isSettled && (this.#unsettled.get(file.path) ?? 0) < unsettledReads) return this.#waitFor(file.path)
       this.#unsettled.delete(file.path)
       state.print = isYoung || !content.isSettled ? '' : file.print
@@ -160,6 +210,7 @@ export class ManifestsSource {
     } catch (error) {
       state.print = ''
       state.hash = ''
+      this.#unsettled.delete(file.path)
       state.failure = [fileProblem(file.path, reasonOf(error))]
       return null
     }
@@ -167,19 +218,51 @@ export class ManifestsSource {
 
   #waitFor(path: string): null {
     this.#unsettled.set(path, (this.#unsettled.get(path) ?? 0) + 1)
-    this.#cancelRecheck()
-    this.#cancelRecheck = this.#options.clock.after(unsettledDelayMs, () => void this.#changed())
+    this.#lookAgainIn(unsettledDelayMs)
     return null
   }
 
-  async #forgetMissing({ files, unreadable }: Listing, touched: Map<string, PutOrReject | null>): Promise<void> {
+  /** Whether what is doubtful about this file is so new that it may be over in a moment; then it is looked at again. */
+  #mayPass(path: string, graceMs: number): boolean {
+    const nowMs = this.#options.clock.nowMs()
+    const sinceMs = this.#doubtedSinceMs.get(path) ?? nowMs
+    this.#doubtedSinceMs.set(path, sinceMs)
+    const leftMs = sinceMs + graceMs - nowMs
+    if (leftMs > 0) this.#lookAgainIn(leftMs)
+    return leftMs > 0
+  }
+
+  /** Sets the timer for the next look; an earlier one that is set already stays. */
+  #lookAgainIn(delayMs: number): void {
+    const { clock } = this.#options
+    if (this.#isClosed) return
+    const atMs = clock.nowMs() + delayMs
+    if (this.#recheckAtMs <= atMs) return
+    this.#cancelRecheck()
+    this.#recheckAtMs = atMs
+    this.#cancelRecheck = clock.after(delayMs, () => {
+      this.#recheckAtMs = Number.POSITIVE_INFINITY
+      void this.#changed()
+    })
+  }
+
+  async #forgetMissing(
+    { files, unreadable, missing }: Listing,
+    touched: Map<string, PutOrReject | null>
+  ): Promise<void> {
     const found = new Set(files.map(({ path }) => path))
+    const kept = [...unreadable, ...missing]
     for (const path of this.#files.keys()) {
-      const mayStillBeThere = unreadable.some((above) => path === above || path.startsWith(`${above}/`))
-      if (found.has(path) || mayStillBeThere) continue
+      if (found.has(path)) continue
+      if (kept.some((above) => isAtOrBelowPath(path, above))) {
+        this.#doubtedSinceMs.delete(path)
+        continue
+      }
+      if (this.#mayPass(path, goneGraceMs)) continue
       await this.#replace(path, nothing, touched)
       this.#files.delete(path)
       this.#unsettled.delete(path)
+      this.#doubtedSinceMs.delete(path)
     }
   }
 
@@ -222,8 +305,15 @@ export class ManifestsSource {
 
   #tellProblems(listing: Listing): void {
     const all = listing.problems.map(({ path, reason }) => fileProblem(path, reason))
+    for (const path of listing.missing) {
+      all.push(fileProblem(path, this.#unread.has(path) ? neverThere : noLongerThere))
+    }
     for (const { failure, parsed } of this.#files.values()) all.push(...(failure ?? parsed.problems))
-    for (const key of this.#contested) all.push(...contestedProblems(this.#holdings.get(key) ?? []))
+    for (const key of this.#contested) {
+      // A file that was renamed is held under both its names for a moment.
+      const holdings = this.#holdings.get(key)?.filter(({ path }) => !this.#doubtedSinceMs.has(path))
+      all.push(...contestedProblems(holdings ?? []))
+    }
     this.stats.problems = all.length
     all.sort((a, b) => (a.file === b.file ? a.line - b.line || a.column - b.column : a.file < b.file ? -1 : 1))
     const problems = all.slice(0, manifestProblems)
@@ -231,6 +321,15 @@ export class ManifestsSource {
     this.#problems = problems
     this.#options.onProblems?.(problems)
   }
+}
+
+const neverThere = 'no such file or folder; nothing is complete until it is there'
+const noLongerThere = 'no such file or folder any more; what it held stays in use until it is back'
+
+/** Both as they are configured, or found below that. */
+function isAtOrBelowPath(path: string, above: string): boolean {
+  const way = relative(above, path)
+  return way !== '..' && !way.startsWith('../')
 }
 
 const fileProblem = (file: string, reason: string): ManifestProblem => ({
