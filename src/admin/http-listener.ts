@@ -20,6 +20,8 @@ import {
 } from '../base/limits.ts'
 import type { Logger } from '../base/log.ts'
 import { errorReply, type Reply } from './reply.ts'
+import { HttpConnections } from './http-connections.ts'
+import { isOwnHost } from './own-host.ts'
 import type { Router } from './router.ts'
 
 export type HttpLimits = Readonly<{
@@ -46,6 +48,8 @@ export type HttpListenerOptions = Readonly<{
   clock: Clock
   log: Logger
   limits?: Partial<HttpLimits>
+  /** Whether the Host header must name this machine by address or as `localhost`; false by default. */
+  refusesForeignHosts?: boolean
 }>
 
 /** Counters since the start. */
@@ -64,6 +68,9 @@ export class HttpListener {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #limits: HttpLimits
+  readonly #connections: HttpConnections
+  /** What it was told to listen on; null where any Host header will do. */
+  readonly #ownHost: string | null
   #closed: Promise<void> | null = null
 
   /** Listens; throws a ListenError where it cannot. */
@@ -73,11 +80,13 @@ export class HttpListener {
     return listener
   }
 
-  private constructor({ router, clock, log, limits }: HttpListenerOptions) {
+  private constructor({ where, router, clock, log, limits, refusesForeignHosts }: HttpListenerOptions) {
     this.#router = router
     this.#clock = clock
     this.#log = log
     this.#limits = { ...defaultHttpLimits, ...limits }
+    this.#ownHost = refusesForeignHosts === true ? where.address : null
+    this.#connections = new HttpConnections(this.#limits.connections, clock)
     this.#server = createServer({
       maxHeaderSize: httpHeaderOctets,
       headersTimeout: this.#limits.headersTimeoutMs,
@@ -85,9 +94,12 @@ export class HttpListener {
       keepAliveTimeout: this.#limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, this.#limits.headersTimeoutMs)
     })
-    this.#server.maxConnections = this.#limits.connections
     this.#server.setTimeout(httpSocketIdleMs)
-    this.#server.on('request', (request, response) => void this.#serve(request, response))
+    this.#server.on('connection', (socket) => this.#connections.accept(socket))
+    this.#server.on('request', (request, response) => {
+      this.#connections.noteRequest(request, response)
+      void this.#serve(request, response)
+    })
   }
 
   /** Where it listens, with the port that was found for port 0. */
@@ -136,6 +148,13 @@ export class HttpListener {
   }
 
   async #reply(request: IncomingMessage, response: ServerResponse): Promise<Reply> {
+    const { host } = request.headers
+    if (this.#ownHost !== null && host !== undefined && !isOwnHost(host, this.#ownHost)) {
+      return errorReply(
+        403,
+        `the Host header names \`${host}\`: only an IP address, localhost and ${this.#ownHost} are answered here, so that no web site can read this through a name of its own`
+      )
+    }
     const url = request.url ?? '/'
     const queryAt = url.indexOf('?')
     const path = queryAt < 0 ? url : url.slice(0, queryAt)

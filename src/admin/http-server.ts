@@ -2,7 +2,8 @@
  * The admin HTTP side: two listeners over one object that everything is read from.
  *
  * `observe` gives only what monitoring needs and may face the network; `admin` gives the same, the status API and
- * actions, and belongs on loopback. No other origin is ever allowed to read either (no CORS headers).
+ * actions, and belongs on loopback. No other origin is ever allowed to read either (no CORS headers), and `admin` answers
+ * to no name but its own, so that no web site becomes the same origin.
  */
 import type { Clock } from '../base/clock.ts'
 import type { ListenAddress } from '../base/host-port.ts'
@@ -51,7 +52,9 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   try {
     for (const [name, where] of [['observe', observe] as const, ['admin', admin] as const]) {
       if (where === null) continue
-      open.set(name, await HttpListener.open({ where, router: new Router(routesOf[name]), clock, log, limits }))
+      const router = new Router(routesOf[name])
+      const refusesForeignHosts = name === 'admin'
+      open.set(name, await HttpListener.open({ where, router, clock, log, limits, refusesForeignHosts }))
     }
   } catch (error) {
     await close()

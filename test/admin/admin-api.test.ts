@@ -1,5 +1,6 @@
 /** Health, metrics and the status API of a real server, over HTTP. */
 import { readFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import type { CacheJson, FlushJson, PeersJson, PoliciesJson, PolicyJson, RecordsJson, StatusJson, TraceJson, ZonesJson } from '../../src/admin/api-types.ts' // prettier-ignore
@@ -58,6 +59,16 @@ test('the two listeners, and health', async (t) => {
   for (const { path, observe, admin } of rows) {
     t.equal((await fetch(observeUrl + path)).status, observe, `observe ${path}`)
     t.equal((await fetch(adminUrl + path)).status, admin, `admin ${path}`)
+  }
+  for (const [base, want] of [
+    [observeUrl, 200],
+    [adminUrl, 403]
+  ] as const) {
+    const status = new Promise<number | undefined>((done) => {
+      const headers = { host: 'rebound.example' }
+      get(`${base}/healthz`, { headers }, (response) => done(response.resume().statusCode))
+    })
+    t.equal(await status, want, `a name of another: ${want}`)
   }
   const text = async (path: string): Promise<string> => (await fetch(observeUrl + path)).text()
   t.equal(await text('/readyz'), 'ready\n')

@@ -124,13 +124,94 @@ test('HttpListener bounds what a client may make it hold', async (t) => {
     socket.write(send, 'latin1')
     t.match(await all, want, name)
   }
-  const idle = [rawClient(t, port), rawClient(t, port)]
-  await Promise.all(idle.map(({ socket }) => new Promise((done) => void socket.once('connect', done))))
-  // The kernel accepts a connection before we do.
-  await sleep(20)
-  t.equal(await rawClient(t, port).all, '', 'a connection above the limit is closed at once')
-  await Promise.all(idle.map(({ all }) => all))
-  t.equal((await fetch(`${url}/plain`)).status, 200, 'when others are gone, there is room again')
+  t.equal((await fetch(`${url}/plain`)).status, 200, 'and the next one is served')
+})
+
+test('HttpListener at its limit of connections cuts the one that has been without a complete request for longest', async (t) => {
+  const isOpen = new Map<Socket, boolean>()
+  const hold = async (port: number, send: string): Promise<ReturnType<typeof rawClient>> => {
+    const client = rawClient(t, port)
+    isOpen.set(client.socket, true)
+    client.socket.on('close', () => isOpen.set(client.socket, false))
+    await new Promise((done) => void client.socket.once('connect', done))
+    client.socket.write(send)
+    await sleep(20)
+    return client
+  }
+  const patient = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveMs: 60_000 }
+  const halves = [
+    '',
+    'GET /plain HTTP/1.1\r\n',
+    'GET /plain HTTP/1.1\r\nhost: x\r\n',
+    'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{'
+  ]
+  for (const half of halves) {
+    const { url, port } = await open(t, { ...patient, connections: 3 })
+    const held = [await hold(port, half), await hold(port, half), await hold(port, half)]
+    for (let probe = 0; probe < 3; probe++) {
+      const response = await fetch(`${url}/plain`, { headers: { connection: 'close' } })
+      t.equal(response.status, 200, `a probe behind ${half.length} octets of a request`)
+      await response.text()
+      await sleep(20)
+    }
+    t.same(held.map(({ socket }) => isOpen.get(socket)), [false, true, true], 'one made room, the oldest') // prettier-ignore
+  }
+
+  const { port } = await open(t, { ...patient, connections: 2 })
+  const kept = await hold(port, 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n')
+  const half = await hold(port, 'GET /plain HTTP/1.1\r\n')
+  kept.socket.write('GET /plain HTTP/1.1\r\nhost: x\r\n\r\n')
+  await sleep(50)
+  const working = await hold(port, 'GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.same([kept, half].map(({ socket }) => isOpen.get(socket)), [true, false], 'who asks again is younger') // prettier-ignore
+  const alsoWorking = await hold(port, 'GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.equal(isOpen.get(kept.socket), false, 'an idle one goes before one that waits for its answer')
+  t.equal(await rawClient(t, port).all, '', 'where all of them do, the new one is closed at once')
+  t.same([working, alsoWorking].map(({ socket }) => isOpen.get(socket)), [true, true]) // prettier-ignore
+})
+
+test('HttpListener answers only to its own names where it must', async (t) => {
+  const where = { address: '127.0.0.1', port: 0 }
+  const parts = { where, router: new Router(routes), clock: systemClock, log: silentLog }
+  const strict = await HttpListener.open({ ...parts, refusesForeignHosts: true })
+  const open = await HttpListener.open(parts)
+  t.teardown(async () => Promise.all([strict.close(), open.close()]))
+  const rows: { host: string | null; status: number }[] = [
+    { host: '127.0.0.1', status: 200 },
+    { host: '127.0.0.1:9154', status: 200 },
+    { host: '10.1.2.3:80', status: 200 },
+    { host: '[::1]:9154', status: 200 },
+    { host: '[::1]', status: 200 },
+    { host: 'localhost:1', status: 200 },
+    { host: 'LOCALHOST', status: 200 },
+    { host: 'localhost.', status: 200 },
+    { host: null, status: 200 },
+    { host: 'rebound.example', status: 403 },
+    { host: 'rebound.example:9154', status: 403 },
+    { host: '127.0.0.1.rebound.example', status: 403 },
+    { host: 'localhost.rebound.example', status: 403 },
+    { host: 'rebound.example@127.0.0.1', status: 403 },
+    { host: '[rebound.example]', status: 403 },
+    { host: '::1', status: 403 },
+    { host: '', status: 403 }
+  ]
+  for (const { host, status } of rows) {
+    for (const [listener, want] of [
+      [strict, status],
+      [open, 200]
+    ] as const) {
+      const { socket, all } = rawClient(t, listener.address.port)
+      const line = host === null ? '' : `host: ${host}\r\n`
+      socket.write(`GET /plain HTTP/1.${host === null ? 0 : 1}\r\n${line}connection: close\r\n\r\n`)
+      t.match(await all, new RegExp(`^HTTP/1\\.1 ${want} `), `host ${host}`)
+    }
+  }
+  const { socket, all } = rawClient(t, strict.address.port)
+  socket.write('GET /plain HTTP/1.1\r\nhost: rebound.example\r\nconnection: close\r\n\r\n')
+  t.match(
+    await all,
+    /content-type: application\/json[^]*\{"error":"the Host header names `rebound\.example`: only an IP address/
+  )
 })
 
 test('HttpListener.close', async (t) => {
