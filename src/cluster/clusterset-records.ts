@@ -33,8 +33,9 @@ export function buildClustersetRecords(
   const { endpoints, state } = publishEndpoints(groups, false)
 
   if (serviceImport.importType === 'clusterSetIP') {
-    addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
+    // Without an address there is nothing that a port could be at.
     if (serviceImport.ips.length === 0) names.push(owner)
+    else addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
     return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
   }
   for (const { address, octets, hostLabel, ports, sourceCluster } of endpoints) {
