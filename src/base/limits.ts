@@ -102,13 +102,15 @@ export const probeExtraMinMs = 200
 export const healthHistoryEntries = 20
 
 // The zone.
+/** Different lists of ports that objects share; beyond, the sharing begins anew. */
+export const sharedPortLists = 1_000
 /** RRsets of our zones whose octets are kept at hand, as those that were read last, and the records in all of them. */
 export const unpackedRRsets = 4_096
 export const unpackedRecords = 16_384
 /** Change journal of one zone: entries (RRset changes) kept for IXFR and eviction. */
-export const journalRRsets = 50_000
+export const journalRRsets = 20_000
 /** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */
-export const journalRecords = 400_000
+export const journalRecords = 200_000
 /** A batch of changes closes at the latest after this time. */
 export const changeBatchMs = 20
 /** Longest TTL in seconds that the annotation of a Service may ask for. */

@@ -5,6 +5,7 @@
  * ServiceImport of that name and its slices.
  */
 import type { EndpointGroup, Endpoints, EndpointSlice } from './endpoint-objects.ts'
+import { HeldSlice } from './held-slice.ts'
 import type { KubernetesObject, Namespace, ObjectKind, Pod } from './objects.ts'
 import type { Service, ServiceImport } from './service-objects.ts'
 
@@ -25,7 +26,8 @@ const nothingTouched = (): Touched => ({
   nameServer: false
 })
 
-type SlicesByService = Map<string, Map<string, EndpointSlice>>
+/** Nearly all Services have one slice. */
+type SlicesByService = Map<string, readonly EndpointSlice[]>
 
 const dnsNamespace = 'kube-system'
 const isDnsService = (service: Service): boolean =>
@@ -65,7 +67,8 @@ export class ObjectTables {
     return this.#table(kind).values()
   }
 
-  put(object: KubernetesObject): void {
+  put(given: KubernetesObject): void {
+    const object = given.kind === 'EndpointSlice' ? new HeldSlice(given) : given
     const key = serviceKey(object.namespace, object.name)
     const before = this.#table(object.kind).get(key) ?? null
     if (before !== null) this.#unlink(key, before)
@@ -104,13 +107,12 @@ export class ObjectTables {
   /** The endpoints of a Service: of its slices, or else of its Endpoints object; null where there is neither. */
   groupsOfService(key: string): readonly EndpointGroup[] | null {
     const slices = this.#slicesOfServices.get(key)
-    return slices === undefined ? (this.#endpoints.get(key)?.groups ?? null) : [...slices.values()]
+    return slices === undefined ? (this.#endpoints.get(key)?.groups ?? null) : slices
   }
 
   /** The endpoints of a ServiceImport; null where it has no slices. */
   groupsOfImport(key: string): readonly EndpointGroup[] | null {
-    const slices = this.#slicesOfImports.get(key)
-    return slices === undefined ? null : [...slices.values()]
+    return this.#slicesOfImports.get(key) ?? null
   }
 
   /** The addresses of the cluster's DNS Service; none where we know of none. */
@@ -140,9 +142,7 @@ export class ObjectTables {
     if (object.kind !== 'EndpointSlice' || object.serviceName === '') return
     const byService = object.isImported ? this.#slicesOfImports : this.#slicesOfServices
     const owner = serviceKey(object.namespace, object.serviceName)
-    const slices = byService.get(owner)
-    if (slices === undefined) byService.set(owner, new Map([[object.name, object]]))
-    else slices.set(object.name, object)
+    byService.set(owner, (byService.get(owner) ?? []).concat(object))
   }
 
   #unlink(key: string, object: KubernetesObject): void {
@@ -151,9 +151,9 @@ export class ObjectTables {
     if (object.kind !== 'EndpointSlice' || object.serviceName === '') return
     const byService = object.isImported ? this.#slicesOfImports : this.#slicesOfServices
     const owner = serviceKey(object.namespace, object.serviceName)
-    const slices = byService.get(owner)
-    slices?.delete(object.name)
-    if (slices?.size === 0) byService.delete(owner)
+    const others = byService.get(owner)?.filter((slice) => slice !== object) ?? []
+    if (others.length === 0) byService.delete(owner)
+    else byService.set(owner, others)
   }
 
   #touch(key: string, object: KubernetesObject): void {

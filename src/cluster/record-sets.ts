@@ -10,8 +10,7 @@ import { joinLabels, maxLabelOctets, maxNameOctets } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import { latin1Of } from '../wire/octets.ts'
 import type { Rdata, RRset } from '../wire/rr.ts'
-import { PackedRRset, packText } from '../zone/packed-rrset.ts'
-import { isSameRRset } from '../zone/zone-change.ts'
+import { PackedRRset, packRRset, packText } from '../zone/packed-rrset.ts'
 
 /** An RRset to be: RDATA as text, in order and none twice. */
 export type DraftSet = Readonly<{ owner: DomainName; type: number; ttlSeconds: number; rdata: readonly string[] }>
@@ -67,17 +66,19 @@ function withWeights(rdata: readonly string[]): readonly string[] {
 
 /** In the order of the octets, none twice. */
 export function inOrder(rdata: readonly string[]): readonly string[] {
-  return rdata.length < 2 ? rdata : [...new Set(rdata)].sort((one, other) => (one < other ? -1 : one > other ? 1 : 0))
+  if (rdata.length < 2) return rdata
+  const sorted = [...rdata].sort((one, other) => (one < other ? -1 : one > other ? 1 : 0))
+  return sorted.filter((text, at) => text !== sorted[at - 1])
 }
 
 export const octetsToText = (rdata: Rdata): string => latin1Of(rdata, 0, rdata.length)
 
 /** Drafts become RRsets. */
 export const toRRsets = (drafts: readonly DraftSet[]): RRset[] =>
-  drafts.map(({ owner, type, ttlSeconds, rdata }) => packed(owner, type, ttlSeconds, rdata))
-
-const packed = (owner: DomainName, type: number, ttlSeconds: number, rdata: readonly string[]): PackedRRset =>
-  new PackedRRset(owner, type, ttlSeconds, packText(owner, rdata), rdata.length === 1)
+  drafts.map(
+    ({ owner, type, ttlSeconds, rdata }) =>
+      new PackedRRset(owner, type, ttlSeconds, packText(owner, rdata), rdata.length === 1)
+  )
 
 export type Replacement = Readonly<{
   /** All RRsets that there are now. */
@@ -104,11 +105,14 @@ export function replaceSets(before: readonly RRset[], drafts: readonly DraftSet[
     const key = owner + type
     const known = old.get(key)
     old.delete(key)
-    const set = packed(known?.owner ?? owner, type, ttlSeconds, rdata)
-    if (known !== undefined && isSameRRset(known, set)) {
+    const text = packText(owner, rdata)
+    const isSingle = rdata.length === 1
+    if (known !== undefined && packRRset(known).says(ttlSeconds, text, isSingle)) {
       same.push(known)
       continue
     }
+    // The owner's string that is held already, not one more of the same.
+    const set = new PackedRRset(known?.owner ?? owner, type, ttlSeconds, text, isSingle)
     if (known !== undefined) replaced.push(known)
     changed.push(set)
   }

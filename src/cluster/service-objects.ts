@@ -1,6 +1,6 @@
 /** Service and ServiceImport, reduced to what DNS needs. */
 import { TextError } from '../base/errors.ts'
-import { maxObjectTtlSeconds } from '../base/limits.ts'
+import { maxObjectTtlSeconds, sharedPortLists } from '../base/limits.ts'
 import { parseDurationMs } from '../base/quantity.ts'
 import { maxNameOctets, parseName } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
@@ -79,8 +79,21 @@ function asProtocol(text: string, path: string): Protocol {
 }
 
 /** The ports of a Service, a ServiceImport, an EndpointSlice or a subset of Endpoints: all have the same fields. */
+/** Lists of ports that were seen, by what they say: most objects of a cluster have one of a few. */
+const knownPorts = new Map<string, readonly Port[]>()
+
+/** A list that says the same and is held already, if there is one. */
+function sharedPorts(ports: readonly Port[]): readonly Port[] {
+  const key = ports.map(({ name, protocol, port }) => `${name} ${protocol} ${port}`).join()
+  const known = knownPorts.get(key)
+  if (known !== undefined) return known
+  if (knownPorts.size >= sharedPortLists) knownPorts.clear()
+  knownPorts.set(key, ports)
+  return ports
+}
+
 export function portsAt(fields: Fields, path: string): readonly Port[] {
-  return listAt(fields, 'ports', path).map((entry, index) => {
+  const ports = listAt(fields, 'ports', path).map((entry, index): Port => {
     const at = `${path}ports[${index}]`
     const port = asFields(entry, at)
     const name = textAt(port, 'name', at + '.')
@@ -90,6 +103,7 @@ export function portsAt(fields: Fields, path: string): readonly Port[] {
       port: numberAt(port, 'port', 65_535, at + '.') ?? 0
     }
   })
+  return sharedPorts(ports)
 }
 
 /** The TTL that an annotation asks for, or why it is passed over: a wrong TTL is no reason to drop a Service. */

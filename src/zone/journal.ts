@@ -5,6 +5,7 @@
  * own leaves the journal empty, and who asks for what came before it takes the whole zone instead.
  */
 import { journalRecords, journalRRsets } from '../base/limits.ts'
+import { recordsIn } from './packed-rrset.ts'
 import type { ZoneChange } from './zone-change.ts'
 
 export class Journal {
@@ -79,6 +80,9 @@ const entriesOf = (change: ZoneChange): number =>
 /** `before` is mostly the `after` of an earlier change, one object, so it counts only where nothing takes its place. */
 function recordsOf(change: ZoneChange): number {
   let records = 0
-  for (const { before, after } of change.sets) records += (after ?? before)?.rdata.length ?? 0
+  for (const { before, after } of change.sets) {
+    const set = after ?? before
+    if (set !== null) records += recordsIn(set)
+  }
   return records
 }

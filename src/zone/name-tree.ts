@@ -73,9 +73,9 @@ export class NameTree {
 
   /** Puts an RRset in the place of the one of its owner and type. */
   put(given: RRset): void {
-    const rrset = packRRset(given)
+    const answer: FoundAnswer = packRRset(given)
+    const { rrset } = answer
     const { owner, type } = rrset
-    const answer: FoundAnswer = { kind: 'answer', rrset }
     const entry = this.#entries.get(owner)
     if (entry === undefined && type !== RRTYPE.CNAME) {
       this.#rrsets += 1

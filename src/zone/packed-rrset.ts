@@ -18,6 +18,7 @@ const minSharedOctets = 8
 /** Before each of several records: its length in two octets, and how many of them are the owner's last ones. */
 const headOctets = 3
 
+/** It is also what a lookup finds, so that a name with one RRset is held by that alone. */
 export class PackedRRset implements RRset {
   readonly owner: DomainName
   readonly type: number
@@ -42,6 +43,20 @@ export class PackedRRset implements RRset {
     get() {
       return this.#octets.length > 0 ? this.#octets : this.#unpack()
     }
+  }
+
+  get kind(): 'answer' {
+    return 'answer'
+  }
+
+  get rrset(): this {
+    return this
+  }
+
+  /** How many records it has; this does not unpack them. */
+  get records(): number {
+    if (this.#octets.length > 0) return this.#octets.length
+    return this.#octets === single ? 1 : countRecords(this.#text)
   }
 
   /** Whether it says this, in the text of `packText`. */
@@ -86,6 +101,9 @@ export function packText(owner: DomainName, rdata: readonly string[]): string {
   return parts.join('')
 }
 
+/** How many records an RRset has, without unpacking them. */
+export const recordsIn = (rrset: RRset): number => (rrset instanceof PackedRRset ? rrset.records : rrset.rdata.length)
+
 /** Any RRset as a packed one; its records come in the order of their octets then. */
 export function packRRset(rrset: RRset): PackedRRset {
   if (rrset instanceof PackedRRset) return rrset
@@ -101,6 +119,15 @@ function sharedOctets(record: string, owner: DomainName): number {
   while (shared < most && record.charCodeAt(record.length - 1 - shared) === owner.charCodeAt(owner.length - 1 - shared))
     shared++
   return shared < minSharedOctets ? 0 : shared
+}
+
+function countRecords(text: string): number {
+  let records = 0
+  for (let at = 0; at < text.length; records++) {
+    const octets = (text.charCodeAt(at) << 8) | text.charCodeAt(at + 1)
+    at += headOctets + octets - text.charCodeAt(at + 2)
+  }
+  return records
 }
 
 function unpackSeveral(text: string, owner: DomainName): readonly Rdata[] {

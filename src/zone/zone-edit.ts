@@ -5,6 +5,7 @@ import { maxRecordTtlSeconds } from '../base/limits.ts'
 import { RRTYPE, typeToText } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { recordsIn } from './packed-rrset.ts'
 import {
   isSameRRset,
   type NameChange,
@@ -39,12 +40,18 @@ export type ZoneDifference = Pick<ZoneChange, 'sets' | 'services' | 'names'>
  * @throws RangeError for an owner outside of the zone, what is no RRset, the SOA, or taking the apex's NS or name away.
  */
 export function differences(edit: ZoneEdit, apex: DomainName, state: ZoneState): ZoneDifference {
-  const sets = new Map<string, RRsetChange>()
+  const sets: (RRsetChange | null)[] = []
+  // By type and owner, since a key made of both would be one more string for each RRset.
+  const placesByType = new Map<number, Map<DomainName, number>>()
   for (const { owner, type, after } of edit.sets) {
     checkSet(owner, type, after, apex)
     const before = state.rrset(owner, type)
     const isSame = after === null || before === null ? after === before : isSameRRset(before, after)
-    note(sets, `${type} ${owner}`, isSame ? null : { owner, type, before, after })
+    let places = placesByType.get(type)
+    if (places === undefined) placesByType.set(type, (places = new Map()))
+    const place = places.get(owner) ?? sets.length
+    places.set(owner, place)
+    sets[place] = isSame ? null : { owner, type, before, after }
   }
   const services = new Map<DomainName, ServiceStateChange>()
   for (const { owner, after } of edit.services) {
@@ -58,7 +65,7 @@ export function differences(edit: ZoneEdit, apex: DomainName, state: ZoneState):
     if (owner === apex && !exists) throw new RangeError('the apex always exists')
     note(names, owner, state.isNamed(owner) === exists ? null : { owner, exists })
   }
-  return { sets: [...sets.values()], services: [...services.values()], names: [...names.values()] }
+  return { sets: sets.filter((set) => set !== null), services: [...services.values()], names: [...names.values()] }
 }
 
 /** Whether a change starts from what is there, and stays within the zone. */
@@ -95,6 +102,6 @@ function checkSet(owner: DomainName, type: number, after: RRset | null, apex: Do
     return
   }
   if (after.owner !== owner || after.type !== type) refuse('an RRset of another owner or type')
-  if (after.rdata.length === 0) refuse('an RRset without records')
+  if (recordsIn(after) === 0) refuse('an RRset without records')
   if (!(after.ttlSeconds >= 0 && after.ttlSeconds <= maxRecordTtlSeconds)) refuse(`TTL ${after.ttlSeconds}`)
 }

@@ -59,7 +59,8 @@ export class HeldObjects {
     const key = keyOf(namespace, name)
     const { uid, resourceVersion } = metadataOf(raw)
     // Storage that was rolled back may give the same resourceVersion to another state: what DNS sees is compared too.
-    const fingerprint = crc32(JSON.stringify(event))
+    // As a signed number it needs no memory of its own.
+    const fingerprint = crc32(JSON.stringify(event)) | 0
     const known = this.#held.get(key)
     if (known === undefined) {
       this.#held.set(key, { uid, resourceVersion, fingerprint, list: this.#list })
