@@ -3,10 +3,10 @@ import { isAtOrBelow, joinLabels, nameToText, type DomainName } from '../wire/na
 import { NetworkSet, networksOverlap, type Network } from '../base/network.ts'
 import { inBackticks, WireError } from '../base/errors.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
-import { readRecord } from './check-cluster.ts'
 import { nearestWord } from './nearest.ts'
 import { wordList } from './option.ts'
 import type { PathStep } from './problem.ts'
+import { readRecord } from './record-line.ts'
 import { networkOfReverseName } from './reverse-name.ts'
 
 type Policy = NonNullable<NonNullable<FileDraft['policies']>[number]>
@@ -31,6 +31,13 @@ function dnsNamesOf(policy: Policy, path: readonly PathStep[]): { name: DomainNa
   if (typeof dnsName === 'string') return [{ name: dnsName, path: [...path, 'dnsName'] }]
   return dnsName.flatMap((name, index) => (name === undefined ? [] : [{ name, path: [...path, 'dnsName', index] }]))
 }
+
+/** The dnsNames of all policies that `local` has a part in. */
+export const namesOfLocal = ({ policies }: FileDraft): DomainName[] =>
+  (policies ?? [])
+    .flatMap((policy) => policy ?? [])
+    .filter(({ targets }) => targets?.some((target) => target !== undefined && kindOf(target) === 'local') === true)
+    .flatMap((policy) => dnsNamesOf(policy, []).map(({ name }) => name))
 
 /** What kind of target this is; null where it is not exactly one. */
 function kindOf(target: Target): (typeof targetKinds)[number] | null {

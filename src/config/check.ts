@@ -5,10 +5,12 @@
 import { checkAddresses } from './check-addresses.ts'
 import { checkCluster } from './check-cluster.ts'
 import { checkPolicies } from './check-policies.ts'
+import { checkRecords } from './check-records.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 
 export function checkDraft(draft: FileDraft, options: CheckOptions): void {
   checkCluster(draft, options)
+  checkRecords(draft, options)
   checkPeers(draft, options)
   checkPolicies(draft, options)
   checkAddresses(draft, options)

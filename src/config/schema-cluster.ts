@@ -70,7 +70,7 @@ export const clusterSection = section({
   records: option(
     list(text(/\S/, 'a zone-file line')),
     [],
-    'Records written by hand, as zone-file lines: `db.backend.svc.cluster.local. 10 A 172.30.9.9`.'
+    'Records written by hand, as zone-file lines with whole names, without wildcards and delegations: `db.backend.svc.cluster.local. 10 A 172.30.9.9`.'
   ),
   leases: notYet(
     option(

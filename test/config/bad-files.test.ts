@@ -117,6 +117,14 @@ const crossRows: Row[] = [
   { name: 'two sources', text: 'cluster:\n  name: b\n  source:\n    manifests: [m]\n    »kubernetes: {}', path: 'cluster.source.kubernetes', says: /second source beside `manifests`/ },
   { name: 'equal zones', text: inCluster('clustersetZone: »Cluster.Local.'), path: 'cluster.clustersetZone', says: /the same one/ },
   { name: 'CNAME beside another type', text: inCluster('records:', '- a.cluster.local. A 192.0.2.1', '- »A.cluster.local. CNAME b.example.'), path: 'cluster.records[1]', says: /stands alone.*line 5/ },
+  { name: 'wildcard record', text: inCluster('records: [»"*.backend.svc.cluster.local. 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /\*\.backend\.svc\.cluster\.local\. is answered for nothing but a literal `\*`/, expects: /a record for each name/ },
+  { name: 'wildcard record, inner', text: inCluster('records: [»"a.*.cluster.local. 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /literal `\*`/ },
+  { name: 'delegation', text: inCluster('records: [»"sub.svc.cluster.local. 10 NS ns.example."]'), path: 'cluster.records[0]', says: /NS at sub\.svc\.cluster\.local\. delegates nothing/, expects: /a policy with a peer/ },
+  { name: 'delegation within hand-written names', text: inCluster('records:', '- partner.example. A 192.0.2.1', '- »x.partner.example. NS ns.example.'), path: 'cluster.records[1]', says: /delegates nothing/ },
+  { name: 'delegation of a foreign name', text: inCluster('records: [»"partner.example. NS ns.example."]'), path: 'cluster.records[0]', says: /delegates nothing/ },
+  { name: 'delegation in a reverse zone', text: inCluster('reverse: [10.0.0.0/8]', 'records: [»"3.10.in-addr.arpa. NS ns.example."]'), path: 'cluster.records[0]', says: /delegates nothing/ },
+  { name: 'record without its zone', text: inCluster('records: [»"x 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /`x\.` is a whole name, and would make this server authoritative for all of `x\.`/, expects: /`x\.cluster\.local\.`/ },
+  { name: 'record of the root', text: inCluster('records: [»". 10 TXT a"]'), path: 'cluster.records[0]', says: /authoritative for all of `\.`/ },
   { name: 'too many reverse zones', text: inCluster(`reverse: »[${manyNetworks}]`), path: 'cluster.reverse', says: /5120 reverse zones/ },
   { name: 'unknown peer', text: policy(`${backend}, targets: [»cluster-b, local]`), path: 'policies[0].targets[0]', says: /no peer `cluster-b`/, nearest: 'cluster-a', expects: /local or one of the peers cluster-a/ },
   { name: 'unknown peer, long form', text: policy(`${backend}, targets: [{peer: »clustera}]`), path: 'policies[0].targets[0].peer', says: /no peer/, nearest: 'cluster-a' },
@@ -188,6 +196,25 @@ void test('parseConfig accepts what only looks like a mistake', async (t) => {
     'name: b, records: ["x.partner.example. A 192.0.2.1"],'
   )
   t.same(problemsOf(withRecord), [], 'local outside of our zones, with records')
+  const right = [
+    'cluster.local. NS ns.example.',
+    'clusterset.local. NS ns.example.',
+    '10.in-addr.arpa. NS ns.example.',
+    '17.172.in-addr.arpa. NS ns.example.',
+    'partner.example. NS ns.partner.example.',
+    'ns.partner.example. A 192.0.2.1',
+    'a*.backend.svc.cluster.local. A 192.0.2.1',
+    'backend.svc.cluster.local. TXT x'
+  ]
+  const reverse = 'reverse: [10.0.0.0/8, 172.16.0.0/12]'
+  t.same(problemsOf(inCluster(reverse, `records: [${right.map((line) => `"${line}"`).join(', ')}]`)), [], 'records')
+  t.same(
+    problemsOf(
+      'cluster: {name: b, source: {manifests: [m]}, records: ["x.corp. A 192.0.2.1", "corp. NS ns.example."]}\npolicies: [{name: p, dnsName: corp, targets: [local]}]'
+    ),
+    [],
+    'at the name of a policy for local'
+  )
   const withReverse = policy('dnsName: 1.10.in-addr.arpa, targets: [local]').replace(
     'name: b,',
     'name: b, reverse: [10.0.0.0/8],'
