@@ -4,7 +4,7 @@
  */
 import { allDownBudgetMs, queryBudgetMs, targetPatienceMs } from '../base/limits.ts'
 import { decide, type Decision } from '../policy/decide.ts'
-import { readKubernetesName } from '../policy/kubernetes-name.ts'
+import type { KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Policy, Target } from '../policy/policy.ts'
 import { targetOrder, type TargetHealth, type TargetOrder } from '../policy/target-order.ts'
@@ -33,9 +33,9 @@ type Deliberation = Readonly<{
   isBelowService: boolean
 }>
 
-export function deliberate(parts: Parts, query: Query, match: PolicyMatch): Deliberation {
+/** @param name what the qname means in the zone that the policy's dnsName lies in. */
+export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name: KubernetesName | null): Deliberation {
   const { policy } = match
-  const name = readKubernetesName(query.qname, match.zone)
   const order = policyOrder(parts, policy)
   const outcomes: (Outcome | null)[] = policy.targets.map(() => null)
   const talk = {

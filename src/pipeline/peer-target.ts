@@ -157,13 +157,17 @@ export function peerOutcomeFromMemory(
     return outcomeToOurs({ kind: 'unreachable', why, isCached: true, stale }, route, name, qtype)
   }
   let answer = held.answer
-  for (let aliases = 0; aliases < maxAliases; aliases++) {
+  for (;;) {
+    if (aliasesIn(answer) > maxAliases) return null
     const open = openAliasInZone(route, answer, name, qtype)
     if (open === null) break
     const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps)
     if (end?.kind !== 'fresh') return null
-    answer = joinAlias(answer, end.answer)
-    if (end.answer.sections.answer.length === 0) break
+    const joined = joinAlias(answer, end.answer)
+    // A denial adds nothing, and neither does a loop: each alias once.
+    const isOver = joined.sections.answer.length === answer.sections.answer.length
+    answer = joined
+    if (isOver) break
   }
   traceCached(parts, query, route, held.answer)
   return outcomeToOurs(outcomeOf(answer), route, name, qtype)
@@ -204,10 +208,11 @@ export async function peerOutcome(
   if (outcome.kind === 'unreachable') {
     outcome = { ...outcome, stale: wholeOf(parts, query, route, outcome.stale, name, qtype) }
   }
-  for (let aliases = 0; outcome.kind === 'has'; aliases++) {
+  while (outcome.kind === 'has') {
+    if (aliasesIn(outcome.reply) > maxAliases)
+      return { kind: 'unreachable', why: endlessAliases, isCached: false, stale: null }
     const open = openAliasInZone(route, outcome.reply, name, qtype)
     if (open === null) break
-    if (aliases >= maxAliases) return { kind: 'unreachable', why: endlessAliases, isCached: false, stale: null }
     const end = await oneOutcome(parts, query, route, { target: route.target, name: open, type: qtype }, deadlineMs)
     if (end.kind === 'unreachable') {
       const stale = end.stale === null ? null : joinStale(outcome.reply, end.stale)
@@ -221,6 +226,8 @@ export async function peerOutcome(
   }
   return outcomeToOurs(outcome, route, name, qtype)
 }
+
+const aliasesIn = ({ sections }: Answer): number => sections.answer.filter(({ type }) => type === RRTYPE.CNAME).length
 
 const endlessAliases = `more than ${maxAliases} aliases`
 

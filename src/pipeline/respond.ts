@@ -11,7 +11,7 @@
  *   5. Nobody does: REFUSED.
  */
 import { maxAliases, queryBudgetMs } from '../base/limits.ts'
-import { isReserved, readKubernetesName } from '../policy/kubernetes-name.ts'
+import { isReserved, readKubernetesName, type KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { readNameRdata } from '../wire/rdata.ts'
@@ -27,7 +27,7 @@ import { joinAlias, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerR
 import { queryFor, type Query } from './query.ts'
 
 type Route =
-  | Readonly<{ by: 'policy'; match: PolicyMatch }>
+  | Readonly<{ by: 'policy'; match: PolicyMatch; name: KubernetesName | null }>
   | Readonly<{ by: 'zone'; zone: ZoneStore }>
   | Readonly<{ by: 'forward'; route: PeerRoute }>
   | Readonly<{ by: 'nobody' }>
@@ -74,7 +74,8 @@ const isUnanswered = (answer: Answer): boolean => answer.sections.rcode === RCOD
 
 function oneAnswerFromMemory(parts: Parts, query: Query): Answer | null {
   const route = routeOf(parts, query)
-  if (route.by === 'policy') return answerByPolicyFromMemory(parts, query, deliberate(parts, query, route.match))
+  if (route.by === 'policy')
+    return answerByPolicyFromMemory(parts, query, deliberate(parts, query, route.match, route.name))
   if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
   if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
   const outcome = peerOutcomeFromMemory(parts, query, route.route, query.qname, query.qtype)
@@ -84,7 +85,7 @@ function oneAnswerFromMemory(parts: Parts, query: Query): Answer | null {
 async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
   const route = routeOf(parts, query)
   query.trace?.add(parts.clock.nowMs(), { step: 'route', detail: routeToText(route) })
-  if (route.by === 'policy') return answerByPolicy(parts, query, deliberate(parts, query, route.match))
+  if (route.by === 'policy') return answerByPolicy(parts, query, deliberate(parts, query, route.match, route.name))
   if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
   if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
   const deadlineMs = query.receivedAtMs + queryBudgetMs
@@ -96,7 +97,11 @@ function routeOf(parts: Parts, query: Query): Route {
   const { qname } = query
   const zone = parts.own.zones.find(qname)
   const match = matchPolicy(parts, query)
-  if (match !== null && (zone === null || match.dnsName.length >= zone.apex.length)) return { by: 'policy', match }
+  if (match !== null && (zone === null || match.dnsName.length >= zone.apex.length)) {
+    const name = readKubernetesName(qname, match.zone)
+    // Names that no Kubernetes object can have never leave the cluster: our own zone denies them.
+    if (match.zone !== parts.clusterZone || name?.kind !== 'impossible') return { by: 'policy', match, name }
+  }
   if (zone !== null) return { by: 'zone', zone }
   if (!query.recursionDesired || parts.forward === null) return { by: 'nobody' }
   return { by: 'forward', route: forwardRoute(parts, parts.forward) }
@@ -105,15 +110,12 @@ function routeOf(parts: Parts, query: Query): Route {
 function matchPolicy(parts: Parts, query: Query): PolicyMatch | null {
   const { policies, clusterZone } = parts
   if (policies.policies.length === 0) return null
-  const match = policies.match(query.qname, query.client.address, (policy) => {
+  return policies.match(query.qname, query.client.address, (policy) => {
     if (!query.recursionDesired && !policy.transit) return false
     if (policy.allowReserved) return true
     const name = readKubernetesName(query.qname, clusterZone)
     return name === null || !isReserved(name, clusterZone)
   })
-  if (match === null) return null
-  // Names that no Kubernetes object can have never leave the cluster: our own zone denies them.
-  return readKubernetesName(query.qname, clusterZone)?.kind === 'impossible' ? null : match
 }
 
 function zoneAnswer(parts: Parts, query: Query, zone: ZoneStore): Answer {

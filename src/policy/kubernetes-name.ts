@@ -4,7 +4,7 @@
  * Kubernetes DNS-Based Service Discovery 1.1.0: `<svc>.<ns>.svc`, `<host>.<svc>.<ns>.svc`,
  * `_<port>._<proto>.<svc>.<ns>.svc` and `<address>.<ns>.pod` below the zone.
  */
-import { isAtOrBelow, joinLabels, labelsOf, type DomainName } from '../wire/name.ts'
+import { isAtOrBelow, joinLabels, type DomainName } from '../wire/name.ts'
 
 /**
  * - `impossible`: no Kubernetes object can have this name, so it need not leave the cluster.
@@ -26,33 +26,61 @@ export type KubernetesName = Readonly<{
 const impossible: KubernetesName = { kind: 'impossible', service: null, namespace: null }
 const aboveNamespaces: KubernetesName = { kind: 'namespace', service: null, namespace: null }
 
-const isNameLabel = (label: string): boolean => /^[a-z0-9-]+$/.test(label)
-const isUnderscoreLabel = (label: string): boolean => /^_[a-z0-9-]+$/.test(label)
+/** Labels below the zone of the longest name that the schema knows: `_port._proto.<svc>.<ns>.svc`. */
+const maxLabels = 5
+/** Where the labels of the name at hand begin; this is asked for each query, so nothing is allocated. */
+const starts = new Int32Array(maxLabels)
+
+const hyphen = 0x2d
+const underscore = 0x5f
+
+/** Whether all octets of a label from `at` on are of those that Kubernetes names are made of (RFC 1123, lower case). */
+function isPlain(name: string, at: number, end: number): boolean {
+  if (at >= end) return false
+  for (let i = at; i < end; i++) {
+    const code = name.charCodeAt(i)
+    const isFine = (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39) || code === hyphen
+    if (!isFine) return false
+  }
+  return true
+}
+
+const endOf = (name: string, start: number): number => start + 1 + name.charCodeAt(start)
+const isNameLabel = (name: string, start: number): boolean => isPlain(name, start + 1, endOf(name, start))
+const isUnderscoreLabel = (name: string, start: number): boolean =>
+  name.charCodeAt(start + 1) === underscore && isPlain(name, start + 2, endOf(name, start))
 
 /** Reads a name at or below `zone` by the schema; null where the name is not below `zone`. */
 export function readKubernetesName(qname: DomainName, zone: DomainName): KubernetesName | null {
-  if (!isAtOrBelow(qname, zone)) return null
-  const labels = labelsOf(qname.slice(0, qname.length - zone.length).concat('\0') as DomainName)
-  const count = labels.length
+  const zoneStart = qname.length - zone.length
+  if (zoneStart < 0 || !isAtOrBelow(qname, zone)) return null
+  let count = 0
+  for (let at = 0; at < zoneStart; at = endOf(qname, at)) {
+    if (count < maxLabels) starts[count] = at
+    count++
+  }
   if (count === 0) return aboveNamespaces
-  const root = labels[count - 1]!
+  if (count > maxLabels) return impossible
+  const rootStart = starts[count - 1]!
+  const root = qname.slice(rootStart + 1, endOf(qname, rootStart))
   if (root !== 'svc' && root !== 'pod') return impossible
   if (count === 1) return aboveNamespaces
-  const namespace = labels[count - 2]!
-  if (!isNameLabel(namespace)) return impossible
+  const namespaceStart = starts[count - 2]!
+  if (!isNameLabel(qname, namespaceStart)) return impossible
+  const namespace = qname.slice(namespaceStart + 1, endOf(qname, namespaceStart))
   if (count === 2) return { kind: 'namespace', service: null, namespace }
   if (root === 'pod')
-    return count === 3 && isNameLabel(labels[0]!) ? { kind: 'pod', service: null, namespace } : impossible
-  const serviceLabel = labels[count - 3]!
-  if (!isNameLabel(serviceLabel)) return impossible
-  const below = labels.slice(0, count - 3)
+    return count === 3 && isNameLabel(qname, 0) ? { kind: 'pod', service: null, namespace } : impossible
+  const serviceStart = starts[count - 3]!
+  if (!isNameLabel(qname, serviceStart)) return impossible
+  if (count === 3) return { kind: 'service', service: qname, namespace }
   const isPossible =
-    below.length === 0 ||
-    (below.length === 1 && (isNameLabel(below[0]!) || isUnderscoreLabel(below[0]!))) ||
-    (below.length === 2 && below.every(isUnderscoreLabel))
-  if (!isPossible) return impossible
-  const service = joinLabels(labels.slice(count - 3), zone)
-  return { kind: below.length === 0 ? 'service' : 'below-service', service, namespace }
+    count === 4
+      ? isNameLabel(qname, 0) || isUnderscoreLabel(qname, 0)
+      : isUnderscoreLabel(qname, 0) && isUnderscoreLabel(qname, starts[1]!)
+  return isPossible
+    ? { kind: 'below-service', service: qname.slice(serviceStart) as DomainName, namespace }
+    : impossible
 }
 
 /**
@@ -61,5 +89,5 @@ export function readKubernetesName(qname: DomainName, zone: DomainName): Kuberne
  */
 export function isReserved(name: KubernetesName, zone: DomainName): boolean {
   if (name.namespace === 'kube-system') return true
-  return name.service !== null && name.service === joinLabels(['kubernetes', 'default', 'svc'], zone)
+  return name.namespace === 'default' && name.service === joinLabels(['kubernetes', 'default', 'svc'], zone)
 }

@@ -66,7 +66,7 @@ function literalAddress(
   _options: unknown,
   callback: (error: null, address: string, family: number) => void
 ): void {
-  callback(null, address, isIPv6(address) ? 6 : 4)
+  callback(null, address, address.includes(':') ? 6 : 4)
 }
 
 export class UdpListener {

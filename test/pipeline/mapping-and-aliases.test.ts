@@ -310,4 +310,11 @@ test('a chain of aliases is followed as far as the limit, and is an error beyond
   const endless = await ask(d, below('n0'))
   t.equal(endless.rcode, 'SERVFAIL', 'a peer without end')
   t.match(endless.ede, [{ code: 22, text: /aliases/ }])
+
+  c.records = ['x', 'y'].map((label, at) => ({ type: 'CNAME', name: `${label}.backend.svc.cluster.local`, ttl: 10, data: `${'yx'[at]}.backend.svc.cluster.local` })) // prettier-ignore
+  for (const round of ['asked', 'remembered', 'remembered by the other name']) {
+    const loop = await ask(d, below(round.endsWith('name') ? 'y' : 'x'))
+    t.equal(loop.rcode, 'NOERROR', `a loop of a peer, ${round}`)
+    t.equal(loop.answer.length, 2, 'each alias once')
+  }
 })
