@@ -22,7 +22,9 @@ import { corednsOn, peerdnsInPod, type ServerUnderTest } from './scale/servers.t
 import { spreadOf } from './statistics.ts'
 
 const usage = `usage: node bench/scale.ts [--sizes 1000,10000,30000] [--endpoints 10] [--starts 3] [--seconds 60] [--only peerdns|coredns|replay]
-                           [--rate 200] [--node-option OPTION] [--out FOLDER]`
+                           [--rate 200] [--node-option OPTION] [--also TITLE=MAIN.js[,OPTION...]] [--out FOLDER]
+
+  --also  one more peerdns, compiled elsewhere or with other options of node, measured beside the others`
 const root = join(import.meta.dirname, '..')
 const connections = 16
 /** The rates that the replay runs at. */
@@ -41,6 +43,7 @@ type Options = Readonly<{
   rate: number
   only: string | null
   nodeOptions: readonly string[]
+  also: readonly Readonly<{ title: string; main: string; nodeOptions: readonly string[] }>[]
   out: string
 }>
 
@@ -90,7 +93,11 @@ async function measureSizes(cluster: Cluster, program: PeerdnsProgram, options: 
     await grow(api, made, services, options.endpoints)
     made = services
     if (servers.length === 0) {
-      if (options.only !== 'coredns') servers.push(await peerdnsInPod(cluster, program, first))
+      if (options.only !== 'coredns') servers.push(await peerdnsInPod(cluster, 'peerdns', program, first))
+      for (const { title, main, nodeOptions } of options.also) {
+        const other = main === '' ? program.main : main
+        servers.push(await peerdnsInPod(cluster, title, { ...program, main: other, nodeOptions }, first))
+      }
       if (options.only !== 'peerdns') servers.push(await corednsOn(cluster, first))
     }
     figures.push({
@@ -211,6 +218,7 @@ function parseOptions(args: readonly string[]): Options {
       rate: text,
       only: text,
       'node-option': { type: 'string', multiple: true },
+      also: { type: 'string', multiple: true },
       out: text
     }
   })
@@ -222,6 +230,11 @@ function parseOptions(args: readonly string[]): Options {
     rate: Number(values.rate ?? 200),
     only: values.only ?? null,
     nodeOptions: values['node-option'] ?? [],
+    also: (values.also ?? []).map((text) => {
+      const equals = text.indexOf('=')
+      const [main = '', ...nodeOptions] = text.slice(equals + 1).split(',')
+      return { title: text.slice(0, equals), main, nodeOptions }
+    }),
     out: values.out ?? join(root, 'bench', 'results')
   }
   const numbers = [...options.sizes, options.endpoints, options.starts, options.seconds, options.rate]

@@ -116,10 +116,10 @@ async function delaysUntil(prober: Prober, query: Buffer, isDone: () => Promise<
   const looking = look()
   while (!progress.isDone) {
     const askedAtMs = performance.now()
+    const wasAnswering = delaysMs.length > 0
     void prober.ask(query, null).then((isAnswered) => {
-      if (isAnswered) delaysMs.push(performance.now() - askedAtMs)
       // Before the first answer nobody listens; after it, silence is a delay like any other.
-      else if (delaysMs.length > 0) delaysMs.push(performance.now() - askedAtMs)
+      if (isAnswered || wasAnswering) delaysMs.push(performance.now() - askedAtMs)
     })
     await untilMs(askedAtMs + askEveryMs)
   }

@@ -32,6 +32,7 @@ const answers = (port: number, first: () => FirstQuestion) => async (): Promise<
 
 export async function peerdnsInPod(
   cluster: Cluster,
+  title: string,
   program: PeerdnsProgram,
   first: () => FirstQuestion
 ): Promise<ServerUnderTest> {
@@ -39,7 +40,7 @@ export async function peerdnsInPod(
   const { port, file } = await writeConfig(cluster.folder, '{}')
   const server = [program.node, ...program.nodeOptions, program.main, 'serve', '--config', file]
   const part = new Part({
-    name: 'peerdns',
+    name: title.replaceAll(/[^a-z0-9]+/gi, '-'),
     folder: cluster.folder,
     command: 'unshare',
     args: ['--mount', '--propagation', 'private', 'sh', '-c', inPod, 'sh', folder, ...server],
@@ -47,7 +48,7 @@ export async function peerdnsInPod(
     isReady: answers(port, first)
   })
   cluster.adopt(part)
-  return { title: 'peerdns', port, part }
+  return { title, port, part }
 }
 
 /** Writes a configuration with this source; the same Services as CoreDNS answers, PTR included. */

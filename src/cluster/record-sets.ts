@@ -97,27 +97,38 @@ export function replaceSets(before: readonly RRset[], drafts: readonly DraftSet[
     const changed = toRRsets(drafts)
     return { sets: changed, changed, replaced: [], gone: [] }
   }
-  const old = new Map(before.map((set) => [set.owner + set.type, set]))
-  const same: RRset[] = []
+  // Mostly the sets stand where they stood, so only the rest has to be searched.
+  const moved = new Map<string, RRset>()
+  for (const [at, set] of before.entries()) {
+    if (!isOf(set, drafts[at])) moved.set(set.owner + set.type, set)
+  }
+  const sets: RRset[] = []
   const changed: RRset[] = []
   const replaced: RRset[] = []
-  for (const { owner, type, ttlSeconds, rdata } of drafts) {
-    const key = owner + type
-    const known = old.get(key)
-    old.delete(key)
+  for (const [at, { owner, type, ttlSeconds, rdata }] of drafts.entries()) {
+    let known = before[at]
+    if (!isOf(known, drafts[at])) {
+      const key = owner + type
+      known = moved.get(key)
+      moved.delete(key)
+    }
     const text = packText(owner, rdata)
     const isSingle = rdata.length === 1
     if (known !== undefined && packRRset(known).says(ttlSeconds, text, isSingle)) {
-      same.push(known)
+      sets.push(known)
       continue
     }
+    if (known !== undefined) replaced.push(known)
     // The owner's string that is held already, not one more of the same.
     const set = new PackedRRset(known?.owner ?? owner, type, ttlSeconds, text, isSingle)
-    if (known !== undefined) replaced.push(known)
+    sets.push(set)
     changed.push(set)
   }
-  return { sets: same.concat(changed), changed, replaced, gone: [...old.values()] }
+  return { sets, changed, replaced, gone: [...moved.values()] }
 }
+
+const isOf = (set: RRset | undefined, draft: DraftSet | undefined): boolean =>
+  set !== undefined && set.owner === draft?.owner && set.type === draft.type
 
 /** Labels before a suffix; null where a label or the whole would be too long to be a name. */
 export function nameBelow(labels: readonly string[], suffix: DomainName): DomainName | null {
