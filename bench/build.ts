@@ -1,12 +1,13 @@
 /**
  * peerdns compiled as it is shipped, but into a folder of its own: what is measured stays the same while somebody edits or builds.
  */
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runToEnd } from './children.ts'
 import type { PeerdnsProgram } from './rivals/peerdns.ts'
 
 const compileTimeoutMs = 120_000
+const installedCommand = join('bin', 'peerdns.mjs')
 
 /** @param logFolder where the compiler's output may lie. @throws Error when the sources do not compile. */
 export async function buildPeerdns(root: string, logFolder: string): Promise<PeerdnsProgram> {
@@ -18,7 +19,14 @@ export async function buildPeerdns(root: string, logFolder: string): Promise<Pee
   const output = { stdoutFile, stderrFile: join(logFolder, 'tsc.err') }
   const code = await runToEnd(process.execPath, args, { core: null, cwd: root, timeoutMs: compileTimeoutMs, ...output })
   if (code !== 0) throw new Error(`peerdns does not compile:\n${readFileSync(stdoutFile, 'utf8')}`)
-  // The server reads its version there.
-  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-  return { node: process.execPath, nodeOptions: [], main: join(dist, 'cli', 'main.js') }
+  mkdirSync(join(folder, 'bin'), { recursive: true })
+  // The server reads its version in package.json.
+  for (const file of ['package.json', installedCommand]) copyFileSync(join(root, file), join(folder, file))
+  return { node: process.execPath, nodeOptions: [], main: join(folder, installedCommand) }
 }
+
+/** The same without the installed command, which keeps compiled code for the next start: as a first start is. */
+export const withoutCompiledCode = (program: PeerdnsProgram): PeerdnsProgram => ({
+  ...program,
+  main: join(program.main, '..', '..', 'dist', 'cli', 'main.js')
+})

@@ -143,7 +143,7 @@ function startTable(rows: readonly StartRow[]): string {
       spreadText(cpuMs, wholeText)
     ])
   )
-  return `## Start: from executing the program to its first right answer\n\n${table}\n\nCoreDNS cannot read manifests without an API server, so it reads a zone file with the records that peerdns makes of them.\n`
+  return `## Start: from executing the program to its first right answer\n\n${table}\n\npeerdns keeps compiled code for the next start; its first start has none. CoreDNS cannot read manifests without an API server, so it reads a zone file with the records that peerdns makes of them.\n`
 }
 
 /** How much others used of the servers' core while it was measured; null where it is not known. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildPeerdns } from './build.ts'
+import { buildPeerdns, withoutCompiledCode } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
 import { measureStart, type StartRow } from './cases/start.ts'
 import { measureThroughput, type RunningServer, type ThroughputResult } from './cases/throughput.ts'
@@ -70,6 +70,10 @@ async function main(options: BenchOptions): Promise<void> {
   if (options.cases.has('start')) {
     const planners = {
       peerdns: (place: Place, file: string) => peerdnsForManifests(rivals.peerdns, place, file),
+      peerdnsAtFirst: (place: Place, file: string) => ({
+        ...peerdnsForManifests(withoutCompiledCode(rivals.peerdns), place, file),
+        title: 'peerdns, first start'
+      }),
       coredns: coredns === null ? null : (place: Place, zone: string) => corednsForZoneFile(coredns.path, place, zone),
       echo: (place: Place) => dgramEcho(process.execPath, place)
     }
