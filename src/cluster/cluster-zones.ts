@@ -210,6 +210,13 @@ export class ClusterZones {
     return this.#leftOut.list
   }
 
+  /** Generated RRsets of Services and imports that nobody gets, since a hand-written one stands in their place. */
+  hiddenByHand(): readonly RRset[] {
+    const { byOwner } = this.#handWritten
+    const all = byOwner.size === 0 ? [] : [...this.#services.all(), ...this.#imports.all()]
+    return all.filter(({ owner, type }) => isHidden(byOwner, owner, type))
+  }
+
   /** What we know of a Service name: as a Service, and as an import. */
   describeService(namespace: string, name: string): ServiceDescription {
     const key = serviceKey(namespace, name)

@@ -20,6 +20,7 @@ export type Fields = Readonly<Record<string, unknown>>
 /** What a value is, for messages. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
+  if (value === undefined) return 'nothing'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 

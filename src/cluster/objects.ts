@@ -66,6 +66,14 @@ function reducePod(object: Fields, namespace: string, name: string): Pod {
   return { kind: 'Pod', namespace, name, addresses: hasFinished ? [] : [...addresses] }
 }
 
+/** For people: `Service shop/api`, or what is missing: `Service without a name in shop`, `object without a kind`. */
+export function identityToText({ kind, namespace, name }: Identity): string {
+  const inNamespace = namespace === '' ? '' : ` in ${namespace}`
+  if (name === '') return kind === '' ? 'object without a kind' : `${kind} without a name${inNamespace}`
+  const whole = namespace === '' ? name : `${namespace}/${name}`
+  return kind === '' ? `${whole} without a kind` : `${kind} ${whole}`
+}
+
 const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 253) : '')
 
 /** Whom a malformed object says it is, as far as it says so at all. */

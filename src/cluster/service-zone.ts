@@ -64,4 +64,12 @@ export class ServiceZone {
       for (const set of sets) if (isWanted(set.owner)) batch.set(this.store, set.owner, set.type, set)
     }
   }
+
+  /** What all Services have here and in the reverse zones, whatever hides it. */
+  *all(): Generator<RRset> {
+    for (const { sets, pointers } of this.#held.values()) {
+      yield* sets
+      yield* pointers
+    }
+  }
 }

@@ -4,7 +4,7 @@ import type { ListenAddress } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
 import type { SourceStatus } from '../admin/inspectable.ts'
 import { ClusterZones, type ClusterOptions } from '../cluster/cluster-zones.ts'
-import type { Identity } from '../cluster/objects.ts'
+import { identityToText } from '../cluster/objects.ts'
 import type { ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig, Config, RecordConfig } from '../config/config.ts'
 import { clusterSource, type ClusterSource, type SourceParts } from './cluster-source.ts'
@@ -75,8 +75,8 @@ export class ClusterView {
   status(): SourceStatus {
     const files = this.#source.problems
     // The source tells of a malformed object where it stands; the zones would tell of it once more.
-    const told = new Set(files.flatMap(({ object }) => (object === null ? [] : [identityText(object)])))
-    const objects = this.zones.leftOut().filter((object) => !told.has(identityText(object)))
+    const told = new Set(files.flatMap(({ object }) => (object === null ? [] : [identityToText(object)])))
+    const objects = this.zones.leftOut().filter((object) => !told.has(identityToText(object)))
     return {
       kind: this.#source.kind,
       hasSynced: this.zones.hasSynced,
@@ -86,7 +86,7 @@ export class ClusterView {
       problems: [
         ...files.map((problem) => ({ where: placeOf(problem), reason: problem.reason })),
         ...objects.map((object) => ({
-          where: `${identityText(object)} ${object.path}`.trimEnd(),
+          where: `${identityToText(object)} ${object.path}`.trimEnd(),
           reason: object.reason
         }))
       ],
@@ -94,8 +94,6 @@ export class ClusterView {
     }
   }
 }
-
-const identityText = ({ kind, namespace, name }: Identity): string => `${kind} ${namespace}/${name}`
 
 const placeOf = ({ file, line, column }: ManifestProblem): string => (line === 0 ? file : `${file}:${line}:${column}`)
 

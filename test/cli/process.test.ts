@@ -44,8 +44,11 @@ async function runInProcess(args: readonly string[]): Promise<Result> {
 const service = (name: string, clusterIP = '10.1.1.1'): string =>
   `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}, namespace: default}\nspec: {clusterIP: ${clusterIP}, ports: [{port: 80}]}\n`
 
-const config = (folder: string, rest = ''): string => `cluster:
-  name: north
+const endpoints = (name: string): string =>
+  `apiVersion: v1\nkind: Endpoints\nmetadata: {name: ${name}, namespace: default}\nsubsets: []\n`
+
+const config = (folder: string, rest = '', records: readonly string[] = []): string => `cluster:
+  name: north${records.length === 0 ? '' : `\n  records: ${JSON.stringify(records)}`}
   source: {manifests: ["${folder}"]}
 listen: ["127.0.0.1:0"]
 admin: "127.0.0.1:0"
@@ -53,15 +56,15 @@ forward: []
 ${rest}`
 
 /** A folder with a configuration file and manifests; gives the path of the file. */
-function configFile(t: Test, manifests: Record<string, string>, rest = ''): string {
+function configFile(t: Test, manifests: Record<string, string>, rest = '', records: readonly string[] = []): string {
   const folder = t.testdir({ objects: manifests, 'config.yaml': '' })
   const file = join(folder, 'config.yaml')
-  writeFileSync(file, config(join(folder, 'objects'), rest))
+  writeFileSync(file, config(join(folder, 'objects'), rest, records))
   return file
 }
 
 test('check', async (t) => {
-  const rows: { name: string; manifests: Record<string, string>; rest?: string; args?: string[]; code: number; out?: RegExp; err?: RegExp }[] = [
+  const rows: { name: string; manifests: Record<string, string>; rest?: string; records?: string[]; args?: string[]; code: number; out?: RegExp; err?: RegExp }[] = [
     { name: 'all is well', manifests: { 'a.yaml': service('one') }, code: 0, out: /^ok: cluster north; 1 Service; \d+ RRsets in 2 zones; 0 policies; 0 peers\n$/ },
     {
       name: 'an unknown key',
@@ -99,10 +102,26 @@ test('check', async (t) => {
       out: /^ok: [^\n]*1 Service[^\n]*; 1 warning\n$/,
       err: /objects\/[ab]\.yaml:\d+:\d+: warning: Service default\/one: [^\n]*\n$/
     },
+    {
+      name: 'a hand-written record in the place of a Service',
+      manifests: { 'a.yaml': `${service('one')}---\n${service('two', '10.1.1.2')}` },
+      records: ['one.default.svc.cluster.local. CNAME www.example.', 'own.default.svc.cluster.local. A 192.0.2.1'],
+      code: 0,
+      out: /^ok: [^\n]*; 1 warning\n$/,
+      err: /config\.yaml:3:\d+: warning: cluster\.records: one\.default\.svc\.cluster\.local\. CNAME hides what a Service has there: A, SRV\n$/
+    },
+    { name: 'two of a kind, as they are called', manifests: { 'a.yaml': `${endpoints('one')}---\n${endpoints('two')}` }, code: 0, out: /^ok: cluster north; 2 Endpoints; / },
+    {
+      name: 'objects that do not say who they are',
+      manifests: { 'a.yaml': 'apiVersion: v1\nkind: Service\nmetadata: {namespace: shop}\n---\n7\n---\nmetadata: {name: x}\n' },
+      code: 0,
+      out: /3 warnings\n$/,
+      err: /a\.yaml:3:11: warning: Service without a name in shop: left out: metadata\.name: [^\n]*\n[^\n]*a\.yaml:5:1: warning: object without a kind: left out: [^\n]*\n[^\n]*a\.yaml:7:1: warning: default\/x without a kind: left out: kind: expected text, found nothing\n$/
+    },
     { name: 'a manifest that is no YAML', manifests: { 'a.yaml': 'a: [' }, code: 0, out: /1 warning/, err: /objects\/a\.yaml:\d+:\d+: warning: / }
   ] // prettier-ignore
-  for (const { name, manifests, rest = '', args = [], code, out, err } of rows) {
-    const result = await runInProcess(['check', '--config', configFile(t, manifests, rest), ...args])
+  for (const { name, manifests, rest = '', records = [], args = [], code, out, err } of rows) {
+    const result = await runInProcess(['check', '--config', configFile(t, manifests, rest, records), ...args])
     t.equal(result.code, code, `${name}: exit code`)
     t.match(result.out, out ?? /^$/, `${name}: output`)
     t.match(result.err, err ?? /^$/, `${name}: error`)

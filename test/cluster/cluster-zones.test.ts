@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { listedLeftOutObjects } from '../../src/base/limits.ts'
 import type { LeftOutObject } from '../../src/cluster/left-out.ts'
-import { RRTYPE } from '../../src/wire/iana.ts'
+import { RRTYPE, typeToText } from '../../src/wire/iana.ts'
 import { nameToText, parseName } from '../../src/wire/name.ts'
 import { readSoa } from '../../src/wire/rdata.ts'
 import type { RRset } from '../../src/wire/rr.ts'
@@ -226,6 +226,17 @@ test('ClusterZones puts hand-written records in the place of generated ones', as
   for (const [name, type, ...want] of rows) t.same(ask(zones, name, type), want, `${name} ${type}`)
   t.equal(ttlOf(zones, 'web.shop.svc.cluster.local', 'A'), 7)
   t.match(zones.leftOut(), [{ kind: 'records', name: 'cluster.local. SOA', isServed: false }])
+  const hidden = zones.hiddenByHand().map(({ owner, type }) => `${nameToText(owner)} ${typeToText(type)}`)
+  t.same(
+    hidden.sort(),
+    [
+      `${reverseNameOf('10.0.0.1')} PTR`,
+      'old.shop.svc.cluster.local. A',
+      'out.shop.svc.cluster.local. CNAME',
+      'web.shop.svc.cluster.local. A'
+    ],
+    'what is hidden is told'
+  )
   zones.apply([{ type: 'delete', kind: 'Service', namespace: 'shop', name: 'web' }], 0)
   t.same(ask(zones, 'web.shop.svc.cluster.local', 'A'), ['192.0.2.1', '192.0.2.2'], 'it outlives the Service')
   t.same(ask(zones, 'web.shop.svc.cluster.local', 'SRV'), ['NODATA'])

@@ -1,0 +1,78 @@
+/** What `check` finds in the cluster that a configuration names: read once, as `serve` would, and put into words. */
+import { systemClock } from '../base/clock.ts'
+import { silentLog } from '../base/log.ts'
+import type { LeftOutObject } from '../cluster/left-out.ts'
+import { identityToText } from '../cluster/objects.ts'
+import type { ManifestProblem } from '../cluster/sources/manifests.ts'
+import type { Config } from '../config/config.ts'
+import { ClusterView } from '../main/cluster-view.ts'
+import { typeToText } from '../wire/iana.ts'
+import { nameToText, type DomainName } from '../wire/name.ts'
+import type { RRset } from '../wire/rr.ts'
+
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+
+export type Findings = Readonly<{ errors: string[]; warnings: string[]; summary: string }>
+
+/** Opens no socket but to the files. */
+export async function findingsOf(config: Config): Promise<Findings> {
+  const view = new ClusterView(config, config.listen, { clock: systemClock, log: silentLog, random: Math.random })
+  // What an API server holds is looked at by whoever serves it.
+  const isRead = config.cluster.source.kind === 'manifests'
+  if (isRead) await view.start()
+  await view.close()
+  const placed = view.manifestProblems
+  // Without these `serve` would never be ready.
+  const unread = new Set(view.unreadManifests)
+  const isError = ({ file, line }: ManifestProblem): boolean => line === 0 && unread.has(file)
+  const errors = placed.filter(isError).map((problem) => placedText(problem, 'error'))
+  const minor = placed.filter((problem) => !isError(problem))
+  const warnings = [
+    ...minor.map((problem) => placedText(problem, 'warning')),
+    ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
+    ...hidingTexts(config, view.zones.hiddenByHand())
+  ]
+  const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
+  const objects = counts.map(([kind, count]) => counted(count, kind, kind === 'Endpoints' ? kind : `${kind}s`))
+  const rrsets = view.zones.zones.all().reduce((sum, zone) => sum + zone.sizes.rrsets, 0)
+  const summary = [
+    `cluster ${config.cluster.name}`,
+    isRead ? objects.join(', ') || 'no objects' : 'objects from an API server',
+    `${counted(rrsets, 'RRset')} in ${counted(view.zones.zones.all().length, 'zone')}`,
+    counted(config.policies.length, 'policy', 'policies'),
+    counted(config.peers.length, 'peer')
+  ].join('; ')
+  return { errors, warnings, summary }
+}
+
+function placedText({ file, line, column, reason, object }: ManifestProblem, level: 'error' | 'warning'): string {
+  const where = line === 0 ? file : `${file}:${line}:${column}`
+  return `${where}: ${level}: ${object === null ? '' : `${identityToText(object)}: `}${reason}`
+}
+
+/** The source tells most of them with their place in a file; what only the zones know comes without. */
+const isNotAmong =
+  (placed: readonly ManifestProblem[]) =>
+  (object: LeftOutObject): boolean =>
+    !placed.some(
+      ({ object: it }) => it?.kind === object.kind && it.namespace === object.namespace && it.name === object.name
+    )
+
+const leftOutText = (object: LeftOutObject): string =>
+  `warning: ${identityToText(object)}: ${object.path === '' ? '' : `${object.path}: `}${object.reason}`
+
+/** One line for each name at which a hand-written record stands in the place of generated ones. */
+function hidingTexts({ file, cluster }: Config, hidden: readonly RRset[]): string[] {
+  const typesAt = new Map<DomainName, Set<string>>()
+  for (const { owner, type } of hidden) {
+    const types = typesAt.get(owner) ?? new Set<string>()
+    typesAt.set(owner, types.add(typeToText(type)))
+  }
+  return [...typesAt].map(([owner, types]) => {
+    const byHand = cluster.records.filter((record) => record.owner === owner)
+    const { line, column } = byHand[0]!.position
+    const what = [...new Set(byHand.map(({ type }) => typeToText(type)))].join(', ')
+    const where = `${file}:${line}:${column}: warning: cluster.records`
+    return `${where}: ${nameToText(owner)} ${what} hides what a Service has there: ${[...types].join(', ')}`
+  })
+}
