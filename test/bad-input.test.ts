@@ -302,3 +302,31 @@ test('answers of odd size: a name of 255 octets, a question in odd case', async 
   const odd = await exchangeUdp(server, queryOctets('CaRt.sHoP.sVc.ClUsTeR.lOcAl', { edns: false }))
   t.equal(dnsPacket.decode(odd!).questions?.[0]?.name, 'CaRt.sHoP.sVc.ClUsTeR.lOcAl', 'comes back as written')
 })
+
+test('the log warns of a server that goes down, and only tells of one that comes up', async (t) => {
+  const stub = await startStubPeer({ records: [], zone: 'south.example' })
+  t.teardown(() => stub.stop())
+  const lines: string[] = []
+  const sink = new Writable({ write: (chunk: Buffer, _, done) => (lines.push(chunk.toString()), done()) })
+  const told = (): string[] =>
+    lines
+      .map((line) => JSON.parse(line) as { level: number; from?: string; to?: string })
+      .flatMap(({ level, from, to }) => (to === undefined ? [] : [`${pino.levels.labels[level]} ${from} ${to}`]))
+  const probe = '{every: 100ms, timeout: 100ms, fall: 2, rise: 1}'
+  await startInProcess(
+    t,
+    clusterB(
+      `peers: {south: {servers: ["${stub.text}"], probe: ${probe}}}
+policies: [{name: south, dnsName: south.example, targets: [south]}]
+forward: []
+`
+    ),
+    { objects, log: pino({ level: 'info' }, sink) }
+  )
+  t.ok(await until(() => told().length === 1))
+  stub.fault = 'servfail'
+  t.ok(await until(() => told().length === 2))
+  stub.fault = 'none'
+  t.ok(await until(() => told().length === 3))
+  t.same(told(), ['info unknown up', 'warn up down', 'info down up'])
+})

@@ -46,7 +46,10 @@ class ProbedPeer {
     this.#probes = config === null || probeName === null ? null : this.#probe(config, probeName, parts)
     this.#unsubscribe =
       this.#probes?.subscribe(({ server, from, to, reason }) =>
-        parts.log.warn({ peer: options.id, server, from, to, reason }, 'the health of a server changed')
+        parts.log[to === 'down' ? 'warn' : 'info'](
+          { peer: options.id, server, from, to, reason },
+          'the health of a server changed'
+        )
       ) ?? ((): void => {})
     const probes = this.#probes
     this.target = { peer: this.peer, health: (): TargetHealth => probes?.summary ?? 'unknown' }

@@ -157,6 +157,19 @@ test('ManifestsSource says file, line and column of what it leaves out', async (
   }
 })
 
+test('ManifestsSource says of what is nested too deeply just that', async (t) => {
+  const rows: { name: string; text: string; file?: string }[] = [
+    { name: 'brackets', text: `x: ${'['.repeat(20_000)}${']'.repeat(20_000)}\n` },
+    { name: 'brackets without end', text: '['.repeat(20_000) },
+    { name: 'JSON without end', text: `[${'{"a":'.repeat(20_000)}`, file: 'a.json' }
+  ]
+  for (const { name, text, file } of rows) {
+    const { problems } = await readText(t, text, file)
+    t.equal(problems.length, 1, name)
+    t.match(problems[0], /^a\.\w+:1:\d+ nested too deeply$/, name)
+  }
+})
+
 test('ManifestsSource finds files as folders of ConfigMaps and kustomize have them', async (t) => {
   const folder = t.testdir({
     'b.yml': namespace('b'),

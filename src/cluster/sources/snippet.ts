@@ -38,14 +38,14 @@ export class Snippet {
     }
     const document = this.#parseYaml()
     const error = document.errors[0]
-    if (error !== undefined) return this.#failure(error.pos[0], error.message)
+    if (error !== undefined) return this.#failure(error.pos[0], inWords(error.message))
     const twice = findRepeatedKey(document.contents)
     if (twice !== null) return this.#failure(twice, 'a key is given twice in one mapping')
     try {
       return { value: document.toJS({ maxAliasCount: maxAliases }) as unknown, error: null }
     } catch (thrown) {
       // Unknown anchors, too many aliases, or more depth than the stack has.
-      return this.#failure(0, thrown instanceof Error ? thrown.message : String(thrown))
+      return this.#failure(0, inWords(thrown instanceof Error ? thrown.message : String(thrown)))
     }
   }
 
@@ -98,6 +98,9 @@ export class Snippet {
     return { value: null, error: { position: this.positionAt(offset), reason } }
   }
 }
+
+/** What the package says of more depth than the stack has is the runtime's word. */
+const inWords = (reason: string): string => (/call stack/i.test(reason) ? 'nested too deeply' : reason)
 
 const stepsOf = (path: string): (string | number)[] =>
   [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map((match) => (match[1] === undefined ? match[0] : Number(match[1])))
