@@ -171,7 +171,7 @@ export function markdownReport(report: BenchReport): string {
   return [
     `# Benchmark\n`,
     `${report.date}, ${report.machine}. ${versions.join(', ')}.\n`,
-    `${method}\n`,
+    ...(report.throughput.length === 0 ? [] : [`${method}\n`]),
     ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}\n`).join('')]),
     ...report.throughput.map(throughputTables),
     latencyTables(report.latency),
