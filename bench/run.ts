@@ -53,6 +53,8 @@ async function main(options: BenchOptions): Promise<void> {
   if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
   if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
   if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
+  // Read now: somebody may commit while this runs.
+  const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, dnsperf })
   const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
   const rivals: Rivals = { peerdns: await buildPeerdns(root, workspace.folder), coredns, unbound }
 
@@ -81,7 +83,6 @@ async function main(options: BenchOptions): Promise<void> {
   }
 
   const { seconds, rounds } = options
-  const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, dnsperf })
   const date = new Date().toISOString().slice(0, 10)
   write({ date, machine: machineText(), versions, seconds, rounds, notes, throughput, latency, start }, options)
 }
