@@ -112,7 +112,9 @@ test('retentionOf says what may be kept, and for how long', async (t) => {
     const kept = retentionOf(sections(said), { name: parseName('x.test'), type }, { ...caps, ...other })
     t.equal(kept === null ? null : `${kept.kind} ${kept.ttlSeconds}`, want, name)
   }
-  const chain = Array.from({ length: maxAliases + 1 }, (_, at) => cname(at === 0 ? 'x.test' : `${at}.test`, 5, `${at + 1}.test`))
+  const chain = Array.from({ length: maxAliases + 1 }, (_, at) =>
+    cname(at === 0 ? 'x.test' : `${at}.test`, 5, `${at + 1}.test`)
+  )
   const question = { name: parseName('x.test'), type: RRTYPE.A }
   const ofAliases = (count: number) =>
     retentionOf(sections({ answer: [...chain.slice(0, count), a(`${count}.test`, 5)] }), question, caps)
