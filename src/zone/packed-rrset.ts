@@ -147,7 +147,7 @@ function unpackSeveral(text: string, owner: DomainName): readonly Rdata[] {
 
 /** The sets whose octets are at hand, oldest first: a ring, in which `oldest` is the one to go. */
 const ring: (PackedRRset | null)[] = Array.from({ length: unpackedRRsets }, () => null)
-const ringRecords = new Uint16Array(unpackedRRsets)
+const ringRecords = new Uint32Array(unpackedRRsets)
 const held = { records: 0, oldest: 0, next: 0 }
 
 function keepUnpacked(rrset: PackedRRset, records: number): void {
