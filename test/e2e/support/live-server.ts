@@ -14,6 +14,8 @@ export type LiveServerOptions = Readonly<{
   port?: number
   /** The administrator's unless told. */
   kubeconfig?: string
+  /** Instead of the cluster: a flow mapping's content. */
+  source?: string
   pods?: 'disabled' | 'insecure' | 'verified'
   /** Further keys of `cluster`, as a flow mapping's content: `importsInZone: true`. */
   clusterKeys?: string
@@ -42,6 +44,7 @@ export class LiveServer {
   static async start(cluster: Cluster, options: LiveServerOptions = {}): Promise<LiveServer> {
     const { name = cluster.name, kubeconfig = cluster.kubeconfig, pods = 'insecure', more = '' } = options
     const { clusterKeys, untilReady = true } = options
+    const source = options.source ?? `kubernetes: {kubeconfig: ${kubeconfig}, context: ${cluster.name}}`
     const port = options.port ?? (await freePort())
     const adminPort = await freePort()
     const file = join(cluster.folder, `peerdns-${name}.yaml`)
@@ -49,7 +52,7 @@ export class LiveServer {
       `name: ${cluster.name}`,
       `pods: ${pods}`,
       'reverse: [10.0.0.0/8, 172.30.0.0/16, "fd00::/16"]',
-      `source: {kubernetes: {kubeconfig: ${kubeconfig}, context: ${cluster.name}}}`,
+      `source: {${source}}`,
       ...(clusterKeys === undefined ? [] : [clusterKeys])
     ]
     const forward = /^forward:/m.test(more) ? '' : 'forward: []\n'

@@ -29,6 +29,8 @@ export type WalkerOptions = Readonly<{
   peer?: KubeApi
   peerRules?: ZoneRules
   peerings?: readonly Peering[]
+  /** Names that are not asked. */
+  isLeftOut?: (name: string) => boolean
 }>
 
 export type WalkOptions = Readonly<{
@@ -121,9 +123,10 @@ export class Walker {
   #questions({ own, peer }: Moment): Question[] {
     for (const name of own.owners) this.#names.add(name)
     for (const name of peer?.owners ?? []) if (this.#peeringOf(name) !== null) this.#names.add(name)
-    return [...this.#names].flatMap((name) =>
-      (name.endsWith('.arpa') ? ['PTR', 'A'] : askedTypes).map((type) => ({ name, type }))
-    )
+    const { isLeftOut = () => false } = this.#options
+    return [...this.#names]
+      .filter((name) => !isLeftOut(name))
+      .flatMap((name) => (name.endsWith('.arpa') ? ['PTR', 'A'] : askedTypes).map((type) => ({ name, type })))
   }
 
   #peeringOf(name: string): Peering | null {
