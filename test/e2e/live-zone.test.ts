@@ -4,7 +4,7 @@
  */
 import { test, type Test } from 'tap'
 import { startCluster } from './support/cluster.ts'
-import { publishedEndpoints, type World, type ZoneRules } from './support/expected.ts'
+import { podsAreUp, publishedEndpoints, type World, type ZoneRules } from './support/expected.ts'
 import type { KubeObject } from './support/kinds.ts'
 import { durationsText, tell } from './support/live-figures.ts'
 import { LiveServer } from './support/live-server.ts'
@@ -298,12 +298,6 @@ const shown = ({ questions, tookMs }: Walked): string => `${questions} questions
 
 const hasService = ({ services }: World, name: string): boolean =>
   services.some(({ metadata }) => metadata?.name === name)
-
-/** Whether these workloads have all their pods, and those have their addresses. */
-function podsAreUp({ pods }: World, workloads: readonly KubeObject[]): boolean {
-  const wanted = workloads.reduce((sum, { spec }) => sum + (spec as { replicas: number }).replicas, 0)
-  return pods.length === wanted && pods.every(({ status }) => status?.podIP !== undefined)
-}
 
 /** Addresses that a Service's slices give out. */
 const readyOf = ({ slices }: World, namespace: string, service: string): number =>

@@ -5,7 +5,7 @@
 import type { V1EndpointSlice, V1Namespace, V1Pod, V1Service } from '@kubernetes/client-node'
 import type { KubeApi } from './kube-api.ts'
 import { KubeApiError } from './kube-api.ts'
-import type { ServiceImport } from './kinds.ts'
+import type { KubeObject, ServiceImport } from './kinds.ts'
 import type { LiveReply, Question } from './live-client.ts'
 
 /** What an API server holds at a moment. */
@@ -67,6 +67,7 @@ export type EndpointNow = Readonly<{
   host: string
   ports: readonly Readonly<{ name: string; protocol: string; port: number }>[]
   cluster: string
+  isReady: boolean
 }>
 
 /** All names and records that a world means, as one table. */
@@ -76,6 +77,7 @@ export class ExpectedZone {
   readonly #names = new Set<string>()
   /** Names of Services whose slices hold nobody who is ready or serves. */
   readonly #emptyServices = new Set<string>()
+  readonly #unready = new Map<string, 'published' | 'serving'>()
   readonly #world: World
   readonly #rules: ZoneRules
 
@@ -110,14 +112,26 @@ export class ExpectedZone {
     return this.#emptyServices.has(serviceOf(name))
   }
 
-  lookup({ name, type }: Question): Expected {
+  /** Types that the name has records of; none for a name between others. */
+  typesAt(name: string): string[] {
+    return [...(this.#records.get(name)?.keys() ?? [])]
+  }
+
+  /** Why a Service gives out endpoints that are not ready; null where it gives out none. */
+  unreadyReasonOf(name: string): 'published' | 'serving' | null {
+    return this.#unready.get(serviceOf(name)) ?? null
+  }
+
+  /** @param before aliases on the way here: each is given once, and a loop ends there. */
+  lookup({ name, type }: Question, before: readonly string[] = []): Expected {
     if (!this.has(name)) return { isAbsent: true, answer: [] }
     const sets = this.#records.get(name)
     const recordsOf = (shown: string) => [...(sets?.get(shown) ?? [])].map((text) => `${name} ${shown} ${text}`)
     const [target] = sets?.get('CNAME') ?? []
     if (target === undefined) return { isAbsent: false, answer: recordsOf(type).sort() }
     // What lies outside of the zones is for others to find.
-    const end = inZones(target) ? this.lookup({ name: target, type }) : { isAbsent: false, answer: [] }
+    const isFollowed = type !== 'CNAME' && inZones(target) && target !== name && !before.includes(target)
+    const end = isFollowed ? this.lookup({ name: target, type }, [...before, name]) : { isAbsent: false, answer: [] }
     return { isAbsent: end.isAbsent, answer: [...recordsOf('CNAME'), ...end.answer].sort() }
   }
 
@@ -171,11 +185,12 @@ export class ExpectedZone {
       spec?.publishNotReadyAddresses === true ||
       metadata?.annotations?.['service.alpha.kubernetes.io/tolerate-unready-endpoints'] === 'true'
     const endpoints = publishedEndpoints(slices, publishesAll)
+    if (endpoints.some(({ isReady }) => !isReady)) this.#unready.set(owner, publishesAll ? 'published' : 'serving')
     if (slices.length > 0 && endpoints.length === 0) this.#emptyServices.add(owner)
     const isHeadless = spec?.clusterIP === 'None'
     // A headless Service without endpoints is NXDOMAIN.
     if (!isHeadless) this.#addName(owner)
-    const addresses = isHeadless ? [] : (spec?.clusterIPs ?? [])
+    const addresses = isHeadless ? [] : (spec?.clusterIPs ?? []).map(canonical)
     for (const address of addresses) {
       this.#addAddress(owner, address)
       this.#add(reverseNameOf(address), 'PTR', owner)
@@ -193,16 +208,18 @@ export class ExpectedZone {
 
   #addImport({ metadata, spec }: ServiceImport): void {
     const [name, namespace] = [metadata?.name ?? '', metadata?.namespace ?? '']
-    const { ips = [], ports } = spec
+    const { ports } = spec
+    const ips = (spec.ips ?? []).map(canonical)
     const owners = [`${name}.${namespace}.svc.${clustersetZone}`]
     const isService = this.#world.services.some(
       (it) => it.metadata?.name === name && it.metadata.namespace === namespace
     )
     if (this.#rules.importsInZone && !isService && ips.length > 0) owners.push(`${name}.${namespace}.svc.${zone}`)
     for (const owner of owners) {
-      this.#addName(owner)
+      if (spec.type !== 'Headless') this.#addName(owner)
       for (const address of spec.type === 'Headless' ? [] : ips) this.#addAddress(owner, address)
-      if (spec.type !== 'Headless') this.#addPorts(owner, ports, owner)
+      // Without an address there is nothing to connect to.
+      if (spec.type !== 'Headless' && ips.length > 0) this.#addPorts(owner, ports, owner)
     }
     // The nearer name speaks for the address.
     for (const address of spec.type === 'Headless' ? [] : ips) this.#addPointer(address, owners.at(-1)!)
@@ -230,8 +247,10 @@ export class ExpectedZone {
   #addPod({ metadata, status }: V1Pod): void {
     if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return
     const addresses = new Set([status?.podIP, ...(status?.podIPs ?? []).map(({ ip }) => ip)])
-    for (const address of addresses) {
-      if (address !== undefined) this.#addAddress(`${dashed(address)}.${metadata?.namespace}.pod.${zone}`, address)
+    for (const text of addresses) {
+      if (text === undefined || text === '') continue
+      const address = canonical(text)
+      this.#addAddress(`${dashed(address)}.${metadata?.namespace}.pod.${zone}`, address)
     }
   }
 }
@@ -248,7 +267,7 @@ export function publishedEndpoints(slices: readonly V1EndpointSlice[], publishes
     ((endpoints as typeof endpoints | null) ?? []).flatMap(({ addresses, hostname, conditions }) =>
       addressType === 'FQDN'
         ? []
-        : addresses.map((address) => ({
+        : addresses.map(canonical).map((address) => ({
             address,
             host: hostname ?? dashed(address),
             ports: (ports ?? []).map(({ name = '', protocol = 'TCP', port = 0 }) => ({ name, protocol, port })),
@@ -262,28 +281,30 @@ export function publishedEndpoints(slices: readonly V1EndpointSlice[], publishes
   return ready.length > 0 ? ready : all.filter(({ isServing }) => isServing)
 }
 
+/** An address as RFC 5952 writes it: kwok's IPv6 addresses end in an IPv4 one. */
+const canonical = (address: string): string =>
+  address.includes(':') ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address
+
 /** `10-0-0-7`, `fd00--a`; a label may not end in a dash, so a zero stands there. */
 export function dashed(address: string): string {
   return address.replace(/[.:]/g, '-').replace(/-$/, '-0')
+}
+
+/** Whether these workloads have all their pods, and those have their addresses. */
+export function podsAreUp({ pods }: World, workloads: readonly KubeObject[]): boolean {
+  const wanted = workloads.reduce((sum, { spec }) => sum + (spec as { replicas: number }).replicas, 0)
+  return pods.length === wanted && pods.every(({ status }) => status?.podIP !== undefined)
 }
 
 /** The owner of an address's PTR record. */
 export function reverseNameOf(address: string): string {
   if (!address.includes(':')) return `${address.split('.').reverse().join('.')}.in-addr.arpa`
   const [head = '', tail] = address.split('::')
-  const groupsOf = (text: string | undefined) =>
-    text === undefined || text === '' ? [] : text.split(':').flatMap(asGroups)
+  const groupsOf = (text: string | undefined) => (text === undefined || text === '' ? [] : text.split(':'))
   const [first, last] = [groupsOf(head), groupsOf(tail)]
   const groups = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => '0'), ...last]
   const digits = groups.map((group) => group.padStart(4, '0')).join('')
   return `${digits.split('').reverse().join('.')}.ip6.arpa`
-}
-
-/** A group of an IPv6 address, or the two that an IPv4 address at its end stands for. */
-function asGroups(text: string): string[] {
-  if (!text.includes('.')) return [text]
-  const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
-  return [(a * 256 + b).toString(16), (c * 256 + d).toString(16)]
 }
 
 /** The answer as `Expected` has it: SRV without priority and weight, whose sum is checked by `weightProblem`. */

@@ -26,6 +26,17 @@ export type LiveReply = Readonly<{
   ttlSeconds: number | null
 }>
 
+/** Stands for no answer at all, of a server that is let do that. */
+export const silence: LiveReply = {
+  rcode: 'SILENCE',
+  isAuthoritative: false,
+  isTruncated: false,
+  answer: [],
+  soa: [],
+  ede: [],
+  ttlSeconds: null
+}
+
 const questionsInFlight = 64
 const tries = 3
 
@@ -44,8 +55,13 @@ export class LiveClient {
     this.#timeoutMs = timeoutMs
   }
 
-  /** @throws Error where no try is answered. */
-  async ask({ name, type }: Question, transport: Transport = 'udp'): Promise<LiveReply> {
+  /** What does not fit into a datagram is asked for again over TCP. @throws Error where no try is answered. */
+  async ask(question: Question, transport: Transport = 'udp'): Promise<LiveReply> {
+    const reply = await this.#askBy(question, transport)
+    return reply.isTruncated && transport === 'udp' ? this.#askBy(question, 'tcp') : reply
+  }
+
+  async #askBy({ name, type }: Question, transport: Transport): Promise<LiveReply> {
     const octets = queryOctets(name, { type })
     for (let tried = 0; tried < tries; tried++) {
       const id = this.#freeId()
@@ -63,14 +79,21 @@ export class LiveClient {
     throw new Error(`no answer for ${name} ${type} by ${transport} from ${this.port}`)
   }
 
-  /** The answers in the order of the questions. */
-  async askAll(questions: readonly Question[], transport: Transport = 'udp'): Promise<LiveReply[]> {
+  /** The answers in the order of the questions. @throws Error where one is not answered, unless `silence` stands for that. */
+  async askAll(
+    questions: readonly Question[],
+    transport: Transport = 'udp',
+    silence: LiveReply | null = null
+  ): Promise<LiveReply[]> {
     const replies: LiveReply[] = []
     let next = 0
     const askNext = async (): Promise<void> => {
       while (next < questions.length) {
         const at = next++
-        replies[at] = await this.ask(questions[at]!, transport)
+        replies[at] = await this.ask(questions[at]!, transport).catch((error: unknown) => {
+          if (silence === null) throw error
+          return silence
+        })
       }
     }
     await Promise.all(Array.from({ length: questionsInFlight }, askNext))
