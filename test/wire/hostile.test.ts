@@ -95,6 +95,16 @@ const mutations: Readonly<Record<string, (octets: Uint8Array, random: Random) =>
   }
 }
 
+function timed(octets: Uint8Array): { isMessage: boolean; tookMs: number } {
+  const beforeMs = performance.now()
+  const isMessage = exercise(octets)
+  return { isMessage, tookMs: performance.now() - beforeMs }
+}
+
+/** Two more times for a packet that took too long. */
+const again = (tookMs: number, octets: Uint8Array): number[] =>
+  tookMs < longestMs ? [] : [timed(octets).tookMs, timed(octets).tookMs]
+
 test('mutated packets give a message or a WireError, and soon', async (t) => {
   const uniform = randomFrom(seed)
   const random: Random = (below) => Math.floor(uniform() * below)
@@ -111,14 +121,15 @@ test('mutated packets give a message or a WireError, and soon', async (t) => {
     let octets: Uint8Array = Uint8Array.from(originals[random(originals.length)]!)
     for (let changes = 1 + random(3); changes > 0 && octets.length > 14; changes--)
       octets = ways[random(ways.length)]!(octets, random)
-    const beforeMs = performance.now()
     try {
-      if (exercise(octets)) messages++
+      const { isMessage, tookMs } = timed(octets)
+      if (isMessage) messages++
+      // Another process may have had the processor meanwhile: what is slow by itself is slow each time.
+      slowestMs = Math.max(slowestMs, Math.min(tookMs, ...again(tookMs, octets)))
     } catch (error) {
       t.error(error, `seed ${seed}, packet ${packets}: ${Buffer.from(octets).toString('hex')}`)
       return
     }
-    slowestMs = Math.max(slowestMs, performance.now() - beforeMs)
   }
   t.ok(slowestMs < longestMs, `the slowest of ${packets} took ${slowestMs.toFixed(1)} ms`)
   t.ok(messages > packets / 20, `${messages} were still messages, so more than the header was tried`)
