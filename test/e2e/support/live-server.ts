@@ -1,6 +1,7 @@
 /** peerdns beside a real cluster: the real command as a part that can be killed, frozen and started again. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ResourceHealth } from '../../../src/admin/inspectable.ts'
 import type { Cluster } from './cluster.ts'
 import { LiveClient } from './live-client.ts'
 import { freePort, Part } from './part.ts'
@@ -88,6 +89,12 @@ export class LiveServer {
       .split('\n')
       .filter((line) => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes(label)))
     return samples.length === 0 ? null : samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  /** What it follows, as the status API tells it. */
+  async resources(): Promise<readonly ResourceHealth[]> {
+    const response = await fetch(`${this.adminUrl}/api/v1/status`)
+    return ((await response.json()) as { source: { resources: readonly ResourceHealth[] } }).source.resources
   }
 
   /** How old what it answers by may be, in seconds. */
