@@ -73,7 +73,6 @@ export type StatusJson = Readonly<{
     limitOctets: number
     hits: number
     misses: number
-    staleHits: number
     evictions: number
   }>
   zones: number

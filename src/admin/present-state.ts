@@ -58,7 +58,6 @@ export function presentStatus(inspect: Inspectable): StatusJson {
       limitOctets: config.cache.maxOctets,
       hits: cache.hits,
       misses: cache.misses,
-      staleHits: cache.staleHits,
       evictions: cache.evictions
     },
     zones: inspect.zones().length,

@@ -78,7 +78,6 @@ export function cacheMetrics(inspect: Inspectable): Metric[] {
   return [
     counter('peerdns_cache_hits_total', 'Fresh answers found in the cache.', stats.hits),
     counter('peerdns_cache_misses_total', 'Look-ups that found nothing, or nothing fresh.', stats.misses),
-    counter('peerdns_cache_stale_total', 'Stale answers taken from the cache.', stats.staleHits),
     counter('peerdns_cache_insertions_total', 'Answers put into the cache.', stats.insertions),
     counter(
       'peerdns_cache_evictions_total',

@@ -111,8 +111,6 @@ export const unpackedRecords = 16_384
 export const journalRRsets = 20_000
 /** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */
 export const journalRecords = 200_000
-/** A batch of changes closes at the latest after this time. */
-export const changeBatchMs = 20
 /** Longest TTL in seconds that the annotation of a Service may ask for. */
 export const maxObjectTtlSeconds = 86_400
 /** Kubernetes objects left out, with the reason: how many are listed. All are counted. */
@@ -142,8 +140,6 @@ export const apiHeadersTimeoutMs = 10_000
 export const apiListIdleMs = 10_000
 /** Objects asked for in one page of a list. */
 export const apiListPageObjects = 500
-/** Objects that are held of one resource; a list of more has failed. */
-export const apiObjectsPerResource = 1_000_000
 /** Largest single object in a list or a watch; etcd takes 1.5 MiB, and JSON is longer than what it stores. */
 export const apiObjectOctets = 8 * 1024 * 1024
 /** Largest part of a list that is not its items, and largest document that is read whole. */

@@ -59,8 +59,6 @@ export class AnswerCache {
     hits: 0,
     /** Times that somebody has to be asked: nothing is held, or only a stale answer. */
     misses: 0,
-    /** Stale answers given out. */
-    staleHits: 0,
     /** Entries put in, replacements included. */
     insertions: 0,
     /** Entries that were of some use still, but had to make room. */
@@ -96,7 +94,7 @@ export class AnswerCache {
 
   /**
    * The last answer to a question that is still of some use, and counts it: a fresh one as given out, a stale one as a
-   * miss, since somebody has to be asked before it is (`countStaleServed` then tells that it was given out after all).
+   * miss, since somebody has to be asked before it is given out.
    */
   get(key: AnswerKey, nowMs: number): CacheHit | null {
     const slot = this.#slots.get(key)
@@ -115,12 +113,6 @@ export class AnswerCache {
   peek(key: AnswerKey, nowMs: number): CacheHit | null {
     const slot = this.#slots.peek(key)
     return slot === undefined ? null : this.#hitOf(slot, nowMs)
-  }
-
-  /** Counts a stale answer that was given out. */
-  countStaleServed(hit: CacheHit): void {
-    this.stats.staleHits += 1
-    this.#countServed(hit)
   }
 
   /**
