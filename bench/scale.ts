@@ -2,9 +2,9 @@
  * peerdns and CoreDNS on one real API server with many Services: `node bench/scale.ts`. What is measured: scale/report.ts.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { KubeApi } from '../test/e2e/support/kube-api.ts'
@@ -56,8 +56,7 @@ async function main(options: Options): Promise<void> {
   // 10.128.0.0/12 has room for the ClusterIPs; what needs no controller gets none.
   const cluster = await startCluster({ name: 'scale', serviceCidr: '10.128.0.0/12', isBare: true, nodes: 0 })
   try {
-    const built = await buildPeerdns(root, cluster.folder)
-    const program = { ...built, nodeOptions: options.nodeOptions }
+    const program = { ...(await build(cluster.folder)), nodeOptions: options.nodeOptions }
     const needsCluster = options.only !== 'replay'
     const sizes = needsCluster ? await measureSizes(cluster, program, options) : []
     const replay = options.only === null || options.only === 'replay' ? await replayed(cluster, program, options) : null
@@ -76,6 +75,15 @@ async function main(options: Options): Promise<void> {
   } finally {
     await cluster.stop()
   }
+}
+
+/** In a folder that no other benchmark builds into meanwhile. */
+async function build(logFolder: string): Promise<PeerdnsProgram> {
+  const built = await buildPeerdns(root, logFolder)
+  const [shared, own] = ['peerdns', 'scale'].map((name) => join(root, '.cache', 'bench', name)) as [string, string]
+  rmSync(own, { recursive: true, force: true })
+  cpSync(shared, own, { recursive: true })
+  return { ...built, main: join(own, relative(shared, built.main)) }
 }
 
 async function measureSizes(cluster: Cluster, program: PeerdnsProgram, options: Options): Promise<SizeFigures[]> {
@@ -144,7 +152,7 @@ async function measureServers(
   for (let round = 1; round < starts; round++) {
     for (const server of servers) {
       startsOf.get(server)!.push(await startOnce(server))
-      await server.part.kill()
+      await server.part.kill('SIGTERM')
     }
   }
   const figures: ServerFigures[] = []
@@ -158,7 +166,7 @@ async function measureServers(
     const changedRssOctets = readRssOctets(pid)
     const peakRssOctets = parseStatusOctets(readFileSync(`/proc/${pid}/status`, 'utf8'), 'VmHWM')
     api.close()
-    await part.kill()
+    await part.kill('SIGTERM')
     figures.push({
       title,
       readyMs: spreadOf(all.map(({ readyMs }) => readyMs))!,
