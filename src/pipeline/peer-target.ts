@@ -43,7 +43,7 @@ export type Outcome = TargetOutcome<Answer>
 function openAlias(answer: Answer, qname: DomainName, qtype: number): DomainName | null {
   if (qtype === RRTYPE.CNAME || qtype === RRTYPE.ANY) return null
   const { answer: rrsets, rcode } = answer.sections
-  if (rcode !== RCODE.NOERROR) return null
+  if (rcode !== RCODE.NOERROR || aliasesIn(answer) === 0) return null
   let name = qname
   for (let aliases = 0; aliases <= rrsets.length; aliases++) {
     const alias = rrsets.find((rrset) => rrset.owner === name && rrset.type === RRTYPE.CNAME)
@@ -227,7 +227,11 @@ export async function peerOutcome(
   return outcomeToOurs(outcome, route, name, qtype)
 }
 
-const aliasesIn = ({ sections }: Answer): number => sections.answer.filter(({ type }) => type === RRTYPE.CNAME).length
+function aliasesIn({ sections }: Answer): number {
+  let aliases = 0
+  for (const { type } of sections.answer) if (type === RRTYPE.CNAME) aliases++
+  return aliases
+}
 
 const endlessAliases = `more than ${maxAliases} aliases`
 

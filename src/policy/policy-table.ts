@@ -1,5 +1,5 @@
 /** Which policy decides a name: the longest dnsName wins, and a policy that is not for this client is passed over. */
-import { parentOf, type DomainName } from '../wire/name.ts'
+import type { DomainName } from '../wire/name.ts'
 import type { Policy } from './policy.ts'
 import { mappedZoneOf, zoneOfDnsName } from './zone-mapping.ts'
 
@@ -18,6 +18,8 @@ export type PolicyMatch = Readonly<{
 export class PolicyTable {
   readonly policies: readonly Policy[]
   readonly #byDnsName = new Map<DomainName, PolicyMatch[]>()
+  /** Lengths in octets that dnsNames have: suffixes of any other length need no look-up. */
+  readonly #lengths = new Set<number>()
 
   /** `ownZones` are the zones that this cluster calls its own, the cluster zone first; they give each dnsName its zone. */
   constructor(policies: readonly Policy[], ownZones: readonly DomainName[]) {
@@ -27,6 +29,7 @@ export class PolicyTable {
         const zone = zoneOfDnsName(dnsName, ownZones)
         const isApexKnown = zone !== dnsName || ownZones.includes(zone)
         const match = { policy, dnsName, zone, isApexKnown, mappedZone: mappedZoneOf(dnsName, ownZones) }
+        this.#lengths.add(dnsName.length)
         const matches = this.#byDnsName.get(dnsName)
         if (matches === undefined) this.#byDnsName.set(dnsName, [match])
         else matches.push(match)
@@ -35,14 +38,15 @@ export class PolicyTable {
   }
 
   /**
-   * The policy for this name and client, or null. Costs one map look-up for each label of the name.
+   * The policy for this name and client, or null. Costs one map look-up for each suffix of the name that is as long as some dnsName.
    *
    * `accepts` passes over policies that do not apply for another reason (no transit, reserved names).
    */
   match(qname: DomainName, clientAddress: string, accepts: (policy: Policy) => boolean): PolicyMatch | null {
     if (this.#byDnsName.size === 0) return null
-    for (let name: DomainName | null = qname; name !== null; name = parentOf(name)) {
-      const matches = this.#byDnsName.get(name)
+    for (let at = 0; at < qname.length; at += qname.charCodeAt(at) + 1) {
+      if (!this.#lengths.has(qname.length - at)) continue
+      const matches = this.#byDnsName.get(qname.slice(at) as DomainName)
       if (matches === undefined) continue
       for (const match of matches) {
         const { clients } = match.policy
