@@ -111,6 +111,8 @@ export const unpackedRecords = 16_384
 export const journalRRsets = 20_000
 /** Records in all RRsets of one zone's journal: a Service with 1,000 endpoints enters whole with each change. */
 export const journalRecords = 200_000
+/** Longest epoch, the name of a history of serials, in octets. */
+export const maxEpochOctets = 32
 /** Longest TTL in seconds that the annotation of a Service may ask for. */
 export const maxObjectTtlSeconds = 86_400
 /** Kubernetes objects left out, with the reason: how many are listed. All are counted. */

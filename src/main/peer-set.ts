@@ -57,7 +57,7 @@ class ProbedPeer {
   }
 
   #probe({ probe }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
-    const options = [encodePeerdnsOption({ instances: [parts.instanceId], state: null })]
+    const options = [encodePeerdnsOption({ instances: [parts.instanceId] })]
     return new ProbeSchedule(
       {
         everyMs: probe.everyMs,

@@ -28,7 +28,7 @@ function ednsOf(query: Query, message: ParsedQuery, answer: Answer): Edns | null
   if (message.edns === null) return null
   if (answer.ede.length === 0 && query.peerdns === null) return query.dnssecOk ? dnssecEdns : plainEdns
   const options = answer.ede.map((ede) => encodeEde(ede.code, ede.text.slice(0, maxEdeTextLength)))
-  if (query.peerdns !== null && answer.isEmpty) options.push(encodePeerdnsOption({ instances: [], state: 'empty' }))
+  if (query.peerdns !== null && answer.isEmpty) options.push(encodePeerdnsOption({ state: 'empty' }))
   return { version: 0, udpPayloadOctets: maxUdpPayloadOctets, dnssecOk: query.dnssecOk, options }
 }
 

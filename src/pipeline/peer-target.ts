@@ -266,7 +266,7 @@ async function oneOutcome(
       soaMayBeAbove: route.soaMayBeAbove,
       dnssecOk: query.dnssecOk,
       checkingDisabled: query.checkingDisabled,
-      options: [encodePeerdnsOption({ instances, state: null })]
+      options: [encodePeerdnsOption({ instances })]
     },
     budgetMs
   )
