@@ -158,7 +158,7 @@ export const watchGraceMs = 3_000
 export const watchProvenMs = 5_000
 /** Between attempts at the API server; doubled with each failure. */
 export const apiBackoffMinMs = 200
-export const apiBackoffMaxMs = 10_000
+export const apiBackoffMaxMs = 5_000
 /** The same for what it refuses or does not know, which takes somebody to change it. */
 export const apiRefusedBackoffMaxMs = 30_000
 /** A `Retry-After` is kept up to this. */

@@ -1,6 +1,6 @@
 /** The real command as its own process: `peerdns serve` on free ports of 127.0.0.1, for tests that look from outside. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -21,15 +21,23 @@ export type ServerProcess = Readonly<{
   stop: () => Promise<number | string>
 }>
 
+/** The flags for the heap that the image's command sets, which is how peerdns runs in a cluster. */
+export function heapFlagsOfImage(): string[] {
+  const command = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))?.[1]
+  if (command === undefined) throw new Error('the Dockerfile has no ENTRYPOINT in JSON form')
+  return (JSON.parse(command) as string[]).filter((argument) => argument.startsWith('--'))
+}
+
 /**
  * Starts a server with this configuration and waits until it is ready. `{listen}` and `{admin}` in the text become
  * addresses with a free port. Rejects with what the process wrote where it does not get ready.
+ * @param nodeFlags for node itself.
  */
-export async function startServerProcess(config: string): Promise<ServerProcess> {
+export async function startServerProcess(config: string, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'peerdns-test-'))
   const file = join(folder, 'config.yaml')
   writeFileSync(file, config.replaceAll('{listen}', '127.0.0.1:0').replaceAll('{admin}', '127.0.0.1:0'))
-  const child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), 'serve', '--config', file], {
+  const child = spawn(process.execPath, [...nodeFlags, join(root, 'src/cli/main.ts'), 'serve', '--config', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe']
   })

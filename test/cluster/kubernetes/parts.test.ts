@@ -110,7 +110,7 @@ test('BackOff: doubles, within limits, for ever', async (t) => {
     const backOff = new BackOff(() => random)
     return Array.from({ length: count }, () => backOff.nextMs(of))
   }
-  t.same(waits(8, error(500)), [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000])
+  t.same(waits(8, error(500)), [200, 400, 800, 1600, 3200, 5000, 5000, 5000])
   t.same(waits(3, error(500), 0), [100, 200, 400], 'jitter takes up to half')
   t.same(waits(9, error(403)).slice(-3), [12_800, 25_600, 30_000], 'refused')
   t.same(waits(3, error(410)), [0, 400, 800], 'the remedy is tried at once, the first time')
@@ -119,7 +119,7 @@ test('BackOff: doubles, within limits, for ever', async (t) => {
   t.same(waits(2, error(429, '7')), [7000, 7000], 'Retry-After')
   t.same(waits(1, error(429, '86400')), [60_000], 'which is kept up to a limit')
   t.ok(
-    waits(5_000, error(500)).every((ms) => ms <= 10_000),
+    waits(5_000, error(500)).every((ms) => ms <= 5000),
     'thousands of failures'
   )
   const backOff = new BackOff(() => 1)
@@ -129,7 +129,21 @@ test('BackOff: doubles, within limits, for ever', async (t) => {
   t.equal(backOff.nextMs(error(500)), 200)
   for (let times = 0; times < 20; times++) backOff.nextMs(error(500))
   t.same([backOff.nextMs(error(403)), backOff.nextMs(error(403))], [200, 400], 'refusals are counted by themselves')
-  t.equal(backOff.nextMs(error(500)), 10_000)
+  t.equal(backOff.nextMs(error(500)), 5000)
+})
+
+test('BackOff: an API server that is back is not waited for as long as one that is away', async (t) => {
+  const away = new ApiError('network', 'connection refused')
+  const failing = new ApiError('status', 'x', { status: 503 })
+  const expired = new ApiError('status', 'x', { status: 410 })
+  const backOff = new BackOff(() => 1)
+  const waits = (...errors: readonly ApiError[]) => errors.map((error) => backOff.nextMs(error))
+  t.same(waits(expired, away, away, away, away, away, away), [0, 400, 800, 1600, 3200, 5000, 5000])
+  t.same(waits(expired), [0], 'it was away since: what was done about the history before says nothing')
+  t.same(waits(expired, expired), [400, 800], 'but in a row only once')
+  t.same(waits(away, away), [5000, 5000])
+  t.same(waits(failing, failing, failing), [200, 400, 800], 'it answers, if only to say that it has just begun')
+  t.same(waits(away, failing, away, failing), [5000, 200, 5000, 200], 'away again: no haste')
 })
 
 test('LossLog: silence is said at once, a short break never, and each loss once', async (t) => {

@@ -2,11 +2,17 @@
 import { apiBackoffMaxMs, apiBackoffMinMs, apiRefusedBackoffMaxMs, apiRetryAfterMaxMs } from '../../../base/limits.ts'
 import type { ApiError } from './api-error.ts'
 
+/** How far an attempt came; the later, the sooner it may be all right again. */
+const stage = { away: 0, failing: 1, refusing: 2 } as const
+type Stage = (typeof stage)[keyof typeof stage]
+
 export class BackOff {
   readonly #random: () => number
   #failures = 0
-  #refusals = 0
-  /** What has been tried to be put right since the last success. */
+  #stage: Stage = stage.away
+  /** Failures in a row at this stage. */
+  #failuresAtStage = 0
+  /** What has been tried to be put right since the API server was last away, or all was well. */
   readonly #remedies = new Set<string>()
 
   constructor(random: () => number) {
@@ -20,19 +26,24 @@ export class BackOff {
 
   reset(): void {
     this.#failures = 0
-    this.#refusals = 0
+    this.#stage = stage.away
+    this.#failuresAtStage = 0
     this.#remedies.clear()
   }
 
   /** Counts a failure and gives the wait before the next attempt in milliseconds. null: it ended without an error. */
   nextMs(error: ApiError | null): number {
-    const isRefused = error?.status === 403 || error?.status === 404
-    const maxMs = isRefused ? apiRefusedBackoffMaxMs : apiBackoffMaxMs
-    // An API server that starts refuses for a moment: refusals after other failures are few, and waited for shortly.
-    const before = isRefused ? this.#refusals : this.#failures
-    const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(before, 30))
+    const reached = stageOf(error)
+    const maxMs = reached === stage.refusing ? apiRefusedBackoffMaxMs : apiBackoffMaxMs
+    // An API server that starts first fails and refuses for a moment, so a stage further on has short waits of its own;
+    // one that falls back has none, or it would be asked in haste for ever.
+    if (reached > this.#stage) this.#failuresAtStage = 0
+    else if (reached < this.#stage) this.#failuresAtStage = this.#failures
+    this.#stage = reached
+    const fullMs = Math.min(maxMs, apiBackoffMinMs * 2 ** Math.min(this.#failuresAtStage, 30))
     this.#failures++
-    this.#refusals = isRefused ? this.#refusals + 1 : 0
+    this.#failuresAtStage++
+    if (reached === stage.away && error !== null) this.#remedies.clear()
     const remedy = remedyOf(error)
     if (remedy !== null && !this.#remedies.has(remedy)) {
       this.#remedies.add(remedy)
@@ -42,6 +53,11 @@ export class BackOff {
     const askedMs = Math.min(apiRetryAfterMaxMs, (error?.retryAfterSeconds ?? 0) * 1000)
     return Math.max(jitteredMs, askedMs)
   }
+}
+
+function stageOf(error: ApiError | null): Stage {
+  if (error === null || error.status === 0) return stage.away
+  return error.status === 403 || error.status === 404 ? stage.refusing : stage.failing
 }
 
 /** Some failures have their remedy (list again, read the token again), to be tried at once, but not again and again. */
