@@ -1,6 +1,7 @@
 /**
- * Runs the slow suites one after the other, each as its own process, and adds up what they count:
- * `node test/e2e/run.ts [name...]`, for instance `story` or `mutated`.
+ * Runs the slow suites, each as its own process, and adds up what they count: `node test/e2e/run.ts [name...]`, for
+ * instance `story` or `mutated`. Those that mostly wait run beside the others, which follow one another; what they say
+ * is shown when they end.
  *
  * A suite is a file of this folder, and a minute of mutated packets. Its last line is `N passed, N failed`; files named
  * `*.test.ts` run under tap, whose reporter prints it. A suite that prints none counts as one failure, and so does one
@@ -13,6 +14,9 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..', '..')
 /** A suite that hangs is ended after this. */
 const suiteTimeoutMs = 300_000
+
+/** Suites that spend their time on timeouts and rates, not on the processor. */
+const mostlyWaiting = new Set(['live-faults.test.ts', 'mutated-packets.ts'])
 
 type Suite = Readonly<{ name: string; args: readonly string[] }>
 type Counts = { passed: number; failed: number; skipped: number }
@@ -29,10 +33,10 @@ const suites: Suite[] = readdirSync(import.meta.dirname)
   .map((file) => ({ name: file, args: [...(file.endsWith('.test.ts') ? tap : []), join('test', 'e2e', file)] }))
 suites.push({ name: 'mutated-packets.ts', args: ['test/soak/mutated-packets.ts', '60'] })
 
-/** Runs a suite with its output shown, and gives the counts of its last line. */
-async function runSuite({ name, args }: Suite): Promise<Counts> {
+/** Runs a suite with its output handed to `show` as it comes, and gives the counts of its last line. */
+async function runSuite({ name, args }: Suite, show: (text: string) => void): Promise<Counts> {
   // A group of its own: what the suite started ends with it.
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const endGroup = () => {
     try {
       process.kill(-child.pid!, 'SIGKILL')
@@ -44,8 +48,9 @@ async function runSuite({ name, args }: Suite): Promise<Counts> {
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
-    process.stdout.write(chunk)
+    show(chunk.toString())
   })
+  child.stderr.on('data', (chunk: Buffer) => show(chunk.toString()))
   const status = await new Promise<number | string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
     child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
@@ -56,7 +61,7 @@ async function runSuite({ name, args }: Suite): Promise<Counts> {
   const counts = { passed: Number(line?.[1] ?? 0), failed: Number(line?.[2] ?? 0), skipped: Number(line?.[3] ?? 0) }
   if (counts.failed === 0 && (line === null || status !== 0 || counts.passed + counts.skipped === 0)) {
     counts.failed = 1
-    console.log(`FAIL ${name} ended (${status}) ${line === null ? 'without its counts' : 'badly'}`)
+    show(`FAIL ${name} ended (${status}) ${line === null ? 'without its counts' : 'badly'}\n`)
   }
   return counts
 }
@@ -64,17 +69,27 @@ async function runSuite({ name, args }: Suite): Promise<Counts> {
 const wanted = process.argv.slice(2)
 const total: Counts = { passed: 0, failed: 0, skipped: 0 }
 const summary: string[] = []
-for (const suite of suites) {
-  if (wanted.length > 0 && !wanted.some((word) => suite.name.includes(word))) continue
-  console.log(`\n== ${suite.name}`)
-  const startMs = performance.now()
-  const counts = await runSuite(suite)
-  const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
-  summary.push(`${suite.name}: ${counts.passed} passed, ${counts.failed} failed (${seconds} s)`)
-  total.passed += counts.passed
-  total.failed += counts.failed
-  total.skipped += counts.skipped
+const chosen = suites.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)))
+
+async function runAll(of: readonly Suite[], isShownAtOnce: boolean): Promise<void> {
+  for (const suite of of) {
+    const held: string[] = [`\n== ${suite.name}\n`]
+    const show = (text: string): void => void (isShownAtOnce ? process.stdout.write(text) : held.push(text))
+    if (isShownAtOnce) process.stdout.write(held.pop()!)
+    const startMs = performance.now()
+    const counts = await runSuite(suite, show)
+    process.stdout.write(held.join(''))
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
+    summary.push(`${suite.name}: ${counts.passed} passed, ${counts.failed} failed (${seconds} s)`)
+    total.passed += counts.passed
+    total.failed += counts.failed
+    total.skipped += counts.skipped
+  }
 }
+
+const waiting = chosen.filter(({ name }) => mostlyWaiting.has(name))
+const working = chosen.filter(({ name }) => !mostlyWaiting.has(name))
+await Promise.all([runAll(working, true), runAll(waiting, working.length === 0)])
 if (summary.length === 0) {
   total.failed = 1
   summary.push(`no suite is called ${wanted.join(' or ')}`)
