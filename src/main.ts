@@ -284,6 +284,7 @@ export class RunningServer {
       )
     }
     const old = this.#view
+    view.zones.zones.takeOverFrom(old.zones.zones)
     this.#view = view
     await old.close()
   }

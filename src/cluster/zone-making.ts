@@ -5,6 +5,7 @@ import { joinLabels } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import { nameRdata, txtRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
+import { serialStepMs } from '../zone/serial.ts'
 import type { Synthesize, ZoneStoreOptions } from '../zone/zone-store.ts'
 import { ZoneStore } from '../zone/zone-store.ts'
 import { addressOctets, canonicalAddress } from './address.ts'
@@ -44,7 +45,8 @@ export function makeZone(options: {
       minimumSeconds: ttlSeconds,
       ttlSeconds: Math.min(ttlSeconds, maxSoaTtlSeconds)
     },
-    ns: { owner: apex, type: RRTYPE.NS, ttlSeconds, rdata: [nameRdata(mname)] }
+    ns: { owner: apex, type: RRTYPE.NS, ttlSeconds, rdata: [nameRdata(mname)] },
+    gatherMs: serialStepMs
   }
   if (synthesize !== undefined) storeOptions.synthesize = synthesize
   return new ZoneStore(storeOptions)

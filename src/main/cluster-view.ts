@@ -70,6 +70,7 @@ export class ClusterView {
 
   async close(): Promise<void> {
     await this.#source.close()
+    this.zones.zones.close()
   }
 
   status(): SourceStatus {

@@ -5,13 +5,14 @@
  * come from. A lookup is one map access for names with records. An edit costs what it touches, however large the
  * zone is.
  */
-import type { Clock } from '../base/clock.ts'
+import type { Cancel, Clock } from '../base/clock.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import { Journal } from './journal.ts'
+import { ChangeBatch, type GatheredChange } from './change-batch.ts'
 import { findAnswer, NameTree, type FoundAlias, type FoundAnswer } from './name-tree.ts'
-import { nextSerial, serialFromTime } from './serial.ts'
+import { isLaterSerial, nextSerial, serialFromTime } from './serial.ts'
 import { negativeSoaOf, soaRRset, type SoaFields } from './soa.ts'
 import type { ServiceState, ZoneChange } from './zone-change.ts'
 import { differences, startsFrom, type ZoneDifference, type ZoneEdit, type ZoneState } from './zone-edit.ts'
@@ -37,6 +38,11 @@ export type ZoneStoreOptions = {
   synthesize?: Synthesize
   /** The serial to begin with, for a copy of another store; the clock's by default. */
   serial?: number
+  /**
+   * Changes that follow one another faster than this, in milliseconds, are gathered: look-ups and listeners get each at
+   * once, serial and journal one batch of them. 0, the default: each change is a batch.
+   */
+  gatherMs?: number
 }
 
 /**
@@ -46,6 +52,9 @@ export type ZoneStoreOptions = {
 export type ReplayOutcome = 'applied' | 'other-history' | 'mismatch'
 
 export type ZoneListener = (change: ZoneChange) => void
+
+/** By wall clocks: when the earliest change of a batch happened where it happened, and when this store learned of it. */
+export type BatchTimes = Readonly<{ originAtMs: number; learnedAtMs: number }>
 
 const nodata: ZoneLookup = { kind: 'nodata' }
 const nxdomain: ZoneLookup = { kind: 'nxdomain' }
@@ -58,8 +67,10 @@ export class ZoneStore {
   readonly #synthesize: Synthesize | null
   readonly #tree: NameTree
   readonly #services = new Map<DomainName, ServiceState>()
-  readonly #journal: Journal
   readonly #listeners = new Set<ZoneListener>()
+  readonly #batchListeners = new Set<ZoneListener>()
+  readonly #batch = new ChangeBatch()
+  readonly #gatherMs: number
   readonly #state: ZoneState = {
     rrset: (owner, type) => this.#tree.rrset(owner, type),
     serviceState: (owner) => this.serviceState(owner),
@@ -68,7 +79,13 @@ export class ZoneStore {
   #serial: number
   #soa: RRset
   #negativeSoa: RRset
+  #journal: Journal
   #lastChangeAtMs: number
+  #lastBatch: BatchTimes
+  /** Monotonic time of the last batch. */
+  #batchedAtMs = Number.NEGATIVE_INFINITY
+  #cancelBatch: Cancel | null = null
+  #afterBatch: (() => void)[] = []
   #isNotifying = false
 
   constructor(options: ZoneStoreOptions) {
@@ -80,6 +97,8 @@ export class ZoneStore {
     this.#soaFields = options.soa
     this.#synthesize = options.synthesize ?? null
     this.#lastChangeAtMs = options.clock.epochMs()
+    this.#lastBatch = { originAtMs: this.#lastChangeAtMs, learnedAtMs: this.#lastChangeAtMs }
+    this.#gatherMs = options.gatherMs ?? 0
     this.#serial = options.serial ?? serialFromTime(this.#lastChangeAtMs)
     this.#journal = new Journal(this.#serial)
     this.#soa = this.soaAt(this.#serial)
@@ -89,7 +108,7 @@ export class ZoneStore {
     this.#tree.put(options.ns)
   }
 
-  /** Rises with each change (RFC 1982), also across restarts while changes enter at most every 50 ms. */
+  /** Rises with each batch of changes (RFC 1982), also across restarts while batches are 50 ms apart. */
   get serial(): number {
     return this.#serial
   }
@@ -103,9 +122,17 @@ export class ZoneStore {
     return this.#negativeSoa
   }
 
-  /** The SOA that the zone had, or has, at a serial: an IXFR needs those of each change's two ends. */
-  soaAt(serial: number): RRset {
-    return soaRRset(this.apex, this.#soaFields, serial)
+  /**
+   * The SOA that the zone had, or has, at a serial: an IXFR needs those of each change's two ends.
+   * @param apex another one for a part of the zone that is given away as a zone of its own.
+   */
+  soaAt(serial: number, apex: DomainName = this.apex): RRset {
+    return soaRRset(apex, this.#soaFields, serial)
+  }
+
+  /** The times of the last batch, in milliseconds since 1970; of the construction where there was none. */
+  get lastBatch(): BatchTimes {
+    return this.#lastBatch
   }
 
   /** Wall time of the last change in milliseconds since 1970; of the construction where there was none. */
@@ -157,14 +184,29 @@ export class ZoneStore {
 
   /**
    * Carries out an edit as one change: whole or, when it throws, not at all. What is so already is left out; null where
-   * nothing is left. Of two entries for one thing the last one counts.
+   * nothing is left. Of two entries for one thing the last one counts. A change that waits for its batch has equal serials.
    * @throws RangeError for an owner outside of the zone, what is no RRset, the SOA, or taking the apex's NS away.
    */
   apply(edit: ZoneEdit): ZoneChange | null {
     this.#refuseWhileNotifying()
     const difference = differences(edit, this.apex, this.#state)
     if (difference.sets.length + difference.services.length + difference.names.length === 0) return null
-    return this.#commit(difference, nextSerial(this.#serial, this.#clock.epochMs()), edit.originAtMs)
+    const gathered = this.#carryOut(difference, edit.originAtMs)
+    const waitMs = this.#batchedAtMs + this.#gatherMs - this.#clock.nowMs()
+    const isAlone = this.#batch.isEmpty
+    this.#batch.add(gathered)
+    // A timer may come a moment early; the serials count the same ticks.
+    if (this.#gatherMs > 0 && waitMs > 0) {
+      this.#cancelBatch ??= this.#clock.after(waitMs, () => this.#endBatch())
+      const change = this.#changeOf(gathered, this.#serial, this.#serial)
+      this.#notify(this.#listeners, change)
+      return change
+    }
+    const batch = this.#takeBatch()
+    const change = isAlone && batch !== null ? batch : this.#changeOf(gathered, this.#serial, this.#serial)
+    this.#notify(this.#listeners, change)
+    this.#tellBatch(batch)
+    return change
   }
 
   /**
@@ -175,8 +217,22 @@ export class ZoneStore {
     this.#refuseWhileNotifying()
     if (change.epoch !== this.epoch || change.fromSerial !== this.#serial) return 'other-history'
     if (change.zone !== this.apex || !startsFrom(this.#state, change, this.apex)) return 'mismatch'
-    this.#commit(differences(change, this.apex, this.#state), change.toSerial, change.originAtMs)
+    const difference = differences(change, this.apex, this.#state)
+    const batch = this.#commit(this.#carryOut(difference, change.originAtMs), change.toSerial)
+    this.#notify(this.#listeners, batch)
+    this.#tellBatch(batch)
     return 'applied'
+  }
+
+  /**
+   * Goes on behind the serials of a store that this one takes the place of, and forgets its journal: none of the
+   * serials told so far is of this history.
+   */
+  takeOverFrom(other: ZoneStore): void {
+    this.#endBatch()
+    const above = isLaterSerial(other.serial, this.#serial) ? other.serial : this.#serial
+    this.#setSerial(nextSerial(above, this.#clock.epochMs()))
+    this.#journal = new Journal(this.#serial)
   }
 
   /**
@@ -186,6 +242,27 @@ export class ZoneStore {
   subscribe(listener: ZoneListener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** As `subscribe`, but after each batch, when serial and journal have it: what leaves this server follows batches. */
+  subscribeBatches(listener: ZoneListener): () => void {
+    this.#batchListeners.add(listener)
+    return () => void this.#batchListeners.delete(listener)
+  }
+
+  /**
+   * Calls back when no change waits for its batch, so that what the zone holds is what its serial says: at once, or
+   * within the call that ends the batch.
+   */
+  whenBatched(callback: () => void): void {
+    if (this.#batch.isEmpty) callback()
+    else this.#afterBatch.push(callback)
+  }
+
+  /** Ends its timer; what waits for its batch waits for ever. */
+  close(): void {
+    this.#cancelBatch?.()
+    this.#cancelBatch = null
   }
 
   /** The changes from a serial of this epoch to now, oldest first; null where the journal does not reach back there. */
@@ -214,12 +291,7 @@ export class ZoneStore {
   }
 
   /** Nothing in here may throw: everything was checked before. */
-  #commit(difference: ZoneDifference, toSerial: number, originAtMs: number): ZoneChange {
-    const fromSerial = this.#serial
-    this.#serial = toSerial
-    this.#soa = this.soaAt(toSerial)
-    this.#negativeSoa = negativeSoaOf(this.#soa, this.#soaFields)
-    this.#tree.put(this.#soa)
+  #carryOut(difference: ZoneDifference, originAtMs: number): GatheredChange {
     for (const { owner, type, after } of difference.sets) {
       if (after === null) this.#tree.remove(owner, type)
       else this.#tree.put(after)
@@ -231,25 +303,55 @@ export class ZoneStore {
     for (const { owner, exists } of difference.names) this.#tree.setNamed(owner, exists)
     const learnedAtMs = this.#clock.epochMs()
     this.#lastChangeAtMs = learnedAtMs
-    const change: ZoneChange = {
-      zone: this.apex,
-      epoch: this.epoch,
-      fromSerial,
-      toSerial,
-      originAtMs,
-      learnedAtMs,
-      ...difference,
-      existence: this.#tree.takeExistenceChanges()
-    }
+    return { originAtMs, learnedAtMs, ...difference, existence: this.#tree.takeExistenceChanges() }
+  }
+
+  #changeOf(gathered: GatheredChange, fromSerial: number, toSerial: number): ZoneChange {
+    return { zone: this.apex, epoch: this.epoch, fromSerial, toSerial, ...gathered }
+  }
+
+  /** Gives what was gathered its serial, and the journal what was gathered; null where it has undone itself. */
+  #takeBatch(): ZoneChange | null {
+    this.#cancelBatch?.()
+    this.#cancelBatch = null
+    this.#batchedAtMs = this.#clock.nowMs()
+    const gathered = this.#batch.take()
+    return gathered === null ? null : this.#commit(gathered, nextSerial(this.#serial, this.#clock.epochMs()))
+  }
+
+  #commit(gathered: GatheredChange, toSerial: number): ZoneChange {
+    const change = this.#changeOf(gathered, this.#serial, toSerial)
+    this.#setSerial(toSerial)
+    this.#lastBatch = { originAtMs: gathered.originAtMs, learnedAtMs: gathered.learnedAtMs }
     this.#journal.push(change)
-    this.#notify(change)
     return change
   }
 
-  #notify(change: ZoneChange): void {
+  #setSerial(serial: number): void {
+    this.#serial = serial
+    this.#soa = this.soaAt(serial)
+    this.#negativeSoa = negativeSoaOf(this.#soa, this.#soaFields)
+    this.#tree.put(this.#soa)
+  }
+
+  #endBatch(): void {
+    this.#tellBatch(this.#takeBatch())
+  }
+
+  #tellBatch(batch: ZoneChange | null): void {
+    const waiting = this.#afterBatch
+    this.#afterBatch = []
+    try {
+      if (batch !== null) this.#notify(this.#batchListeners, batch)
+    } finally {
+      for (const callback of waiting) callback()
+    }
+  }
+
+  #notify(listeners: ReadonlySet<ZoneListener>, change: ZoneChange): void {
     const errors: unknown[] = []
     this.#isNotifying = true
-    for (const listener of this.#listeners) {
+    for (const listener of listeners) {
       try {
         listener(change)
       } catch (error) {

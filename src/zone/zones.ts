@@ -38,4 +38,17 @@ export class Zones {
   all(): ZoneStore[] {
     return [...this.#byApex.values()]
   }
+
+  /** Takes the place of others that were served until now: serials go on behind theirs, zone by zone. */
+  takeOverFrom(others: Zones): void {
+    for (const zone of this.#byApex.values()) {
+      const other = others.get(zone.apex)
+      if (other !== null) zone.takeOverFrom(other)
+    }
+  }
+
+  /** Ends the timers of all zones. */
+  close(): void {
+    for (const zone of this.#byApex.values()) zone.close()
+  }
 }
