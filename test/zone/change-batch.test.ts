@@ -164,7 +164,7 @@ function contentOf(store: ZoneStore): unknown {
   return {
     serial: store.serial,
     records: [...store.records()].map(({ owner, type, rdata }) => `${owner} ${type} ${rdata.join('|')}`).sort(),
-    services: [...store.services()].sort(),
+    services: [...store.services()].map(([owner, state]) => `${owner} ${state}`).sort(),
     names: [...store.pseudoNames()].sort()
   }
 }
