@@ -20,10 +20,12 @@ import { inspectionOf } from './main/inspection.ts'
 import { loadOptions } from './main/load-options.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTable } from './main/policies.ts'
+import { nothingByHand, standingsOf } from './main/standings.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import { Listeners } from './server/listeners.ts'
+import { ClientRegions } from './policy/client-regions.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
@@ -329,7 +331,9 @@ export class RunningServer {
       clustersetZone: config.cluster.clustersetZone,
       policies: policyTable(config),
       peers: this.peers.targets,
+      standings: standingsOf(this.peers, nothingByHand),
       forward: this.peers.forward,
+      clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,
       cacheLimits: config.cache,
       knownServices: this.#knownServices,

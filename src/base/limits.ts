@@ -98,6 +98,9 @@ export const probeBackoffMaxMs = 10_000
 export const probeRisingEveryMs = 1_000
 /** Shortest time between two probes that timeouts of real traffic ask for. */
 export const probeExtraMinMs = 200
+/** A peer that was down takes its whole share again after this time, in so many equal steps. */
+export const returnMs = 5_000
+export const returnSteps = 10
 /** Changes of one server's health that are remembered. */
 export const healthHistoryEntries = 20
 

@@ -56,7 +56,7 @@ export const policySection = section({
       'first',
       'How targets are chosen: in order, by weight, by region, or all of them together.'
     ),
-    'others than first'
+    'merge'
   ),
   nextOn: option(
     list(word('unreachable', 'absent', 'empty')),
@@ -86,7 +86,5 @@ export const policySection = section({
       'When every endpoint of a target is unhealthy: ask the next target, give all of them, or none.'
     )
   ),
-  trickle: notYet(
-    option(whole({ min: 0, max: 100 }), 0, 'Percent of names and clients sent to the second target first.')
-  )
+  trickle: option(whole({ min: 0, max: 100 }), 0, 'Percent of names and clients sent to the second target first.')
 })

@@ -86,7 +86,9 @@ export const serverOptions = {
   ),
   log: option(logSection, {}, 'The log on standard output.'),
   limits: option(limitsSection, {}, 'Bounds on what clients can make us hold.'),
-  regions: notYet(
-    option(z.record(networkKey(), region()), {}, 'Which region clients are in: `{10.8.0.0/14: us-west}`.')
+  regions: option(
+    z.record(networkKey(), region()),
+    {},
+    "Which region clients are in: `{10.8.0.0/14: us-west}`, for `select: geo`; the longest prefix counts, and clients in none are in the cluster's region."
   )
 }

@@ -20,7 +20,6 @@ export function unsupported(config: Config): ConfigProblem[] {
   if (cluster.leases !== null) addSection('cluster.leases', 'leases of source clusters')
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
-  if (config.regions.length > 0) addSection('regions', 'regions of clients')
   if (transfer.allow.networks.length > 0) addSection('transfer.allow', 'giving zones by transfer')
   if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')
   if (transfer.notify.length > 0) addSection('transfer.notify', 'NOTIFY')
@@ -48,9 +47,8 @@ function unsupportedOfPeer(peer: PeerConfig): Unsupported {
 
 function unsupportedOfPolicy(policy: PolicyConfig): Unsupported {
   const found: Unsupported = []
-  if (policy.select !== 'first') found.push(['select', `\`select: ${policy.select}\`; \`first\` is there`])
+  if (policy.select === 'merge') found.push(['select', '`select: merge`'])
   if (!policy.enforce) found.push(['enforce', 'counting without enforcing'])
   if (policy.allDown !== 'next') found.push(['allDown', 'probes of endpoints'])
-  if (policy.tricklePercent > 0) found.push(['trickle', 'a trickle to the second target'])
   return found
 }

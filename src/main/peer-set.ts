@@ -3,6 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import type { PeerStatus } from '../admin/inspectable.ts'
 import type { Config, ForwardConfig, PeerConfig } from '../config/config.ts'
+import { GradualReturn } from '../health/gradual-return.ts'
+import type { Health } from '../health/health-state.ts'
 import { ProbeSchedule } from '../health/probe.ts'
 import { InFlightLimit } from '../peer/in-flight-limit.ts'
 import { Peer } from '../peer/peer.ts'
@@ -10,7 +12,7 @@ import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
 import { ResolvConf } from '../peer/resolv-conf.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
 import type { PeerTarget } from '../pipeline/parts.ts'
-import type { TargetHealth } from '../policy/target-order.ts'
+import type { TargetStanding } from '../policy/standing.ts'
 import { ownAddress } from '../config/own-address.ts'
 import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
 import { hostPortToText } from '../base/host-port.ts'
@@ -29,6 +31,7 @@ class ProbedPeer {
   /** What it was built from: equal text means that nothing changed. */
   readonly blueprint: string
   readonly target: PeerTarget
+  readonly gradualReturn: GradualReturn
   readonly #probes: ProbeSchedule | null
   readonly #unsubscribe: () => void
 
@@ -44,16 +47,23 @@ class ProbedPeer {
       hosts: parts.hosts
     })
     this.#probes = config === null || probeName === null ? null : this.#probe(config, probeName, parts)
+    this.gradualReturn = new GradualReturn(parts.clock, parts.onStandingChange)
     this.#unsubscribe =
-      this.#probes?.subscribe(({ server, from, to, reason }) =>
+      this.#probes?.subscribe(({ server, from, to, reason }) => {
         parts.log[to === 'down' ? 'warn' : 'info'](
           { peer: options.id, server, from, to, reason },
           'the health of a server changed'
         )
-      ) ?? ((): void => {})
-    const probes = this.#probes
-    this.target = { peer: this.peer, health: (): TargetHealth => probes?.summary ?? 'unknown' }
-    probes?.start()
+        this.gradualReturn.update(this.health)
+        parts.onStandingChange()
+      }) ?? ((): void => {})
+    this.target = { peer: this.peer }
+    this.#probes?.start()
+  }
+
+  /** What probes say of all its servers together: down only if every one is. */
+  get health(): Health {
+    return this.#probes?.summary ?? 'unknown'
   }
 
   #probe({ probe }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
@@ -87,7 +97,7 @@ class ProbedPeer {
     return {
       name: status.id,
       region: this.region,
-      health: this.target.health(),
+      health: this.health,
       servers: status.servers.map(({ server, health, rttMs, inFlight }) => {
         const probed = healths.get(server)
         return {
@@ -105,12 +115,14 @@ class ProbedPeer {
 
   async close(): Promise<void> {
     this.#probes?.stop()
+    this.gradualReturn.stop()
     this.#unsubscribe()
     await this.peer.close()
   }
 }
 
-type PeerParts = Dependencies & Readonly<{ exchanges: InFlightLimit; hosts: ServerResolver }>
+type PeerParts = Dependencies &
+  Readonly<{ exchanges: InFlightLimit; hosts: ServerResolver; onStandingChange: () => void }>
 
 const blueprintOf = (options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null): string =>
   JSON.stringify([options, config === null ? null : { ...config, position: null }, probeName])
@@ -121,12 +133,14 @@ export class PeerSet {
   #forward: ProbedPeer | null = null
   #resolvConfs: ResolvConf[] = []
   #listen: Config['listen'] = []
+  #revision = 0
 
   constructor(parts: Dependencies, maxInFlight: number) {
     this.#parts = {
       ...parts,
       exchanges: new InFlightLimit(maxInFlight),
-      hosts: new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, parts.clock)
+      hosts: new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, parts.clock),
+      onStandingChange: () => this.#revision++
     }
   }
 
@@ -157,6 +171,23 @@ export class PeerSet {
 
   get targets(): ReadonlyMap<string, PeerTarget> {
     return new Map([...this.#peers].map(([name, { target }]) => [name, target]))
+  }
+
+  /** What stands for or against a peer now; `down` where there is none of this name. */
+  standing(name: string): TargetStanding {
+    const peer = this.#peers.get(name)
+    if (peer === undefined) return 'down'
+    return peer.gradualReturn.isReturning ? 'returning' : peer.health
+  }
+
+  /** The share of names and clients that a peer takes, less than 1 while it is `returning`. */
+  returnedShare(name: string): number {
+    return this.#peers.get(name)?.gradualReturn.share ?? 0
+  }
+
+  /** Another number after each change of a peer's standing or share. */
+  get revision(): number {
+    return this.#revision
   }
 
   get forward(): Peer | null {

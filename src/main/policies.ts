@@ -15,7 +15,8 @@ export function policyTable(config: Config): PolicyTable {
     clients: policy.clients,
     transit: policy.transit,
     allowReserved: policy.allowReserved,
-    enforce: policy.enforce
+    enforce: policy.enforce,
+    tricklePercent: policy.tricklePercent
   }))
   return new PolicyTable(policies, [config.cluster.zone, config.cluster.clustersetZone])
 }

@@ -7,7 +7,8 @@ import { decide, type Decision } from '../policy/decide.ts'
 import type { KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Policy, Target } from '../policy/policy.ts'
-import { targetOrder, type TargetHealth, type TargetOrder } from '../policy/target-order.ts'
+import { whyLeftOut } from '../policy/standing.ts'
+import { targetOrder, type TargetOrder } from '../policy/target-order.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
@@ -36,18 +37,26 @@ type Deliberation = Readonly<{
 /** @param name what the qname means in the zone that the policy's dnsName lies in. */
 export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name: KubernetesName | null): Deliberation {
   const { policy } = match
-  const order = policyOrder(parts, policy)
+  const service = name?.service ?? null
+  const order = targetOrder(policy, parts.standings, {
+    name: query.qname,
+    service,
+    clientAddress: query.client.address,
+    region: policy.select === 'geo' ? parts.clientRegions.regionOf(query.client.address) : '',
+    epochMs: parts.clock.epochMs()
+  })
   const outcomes: (Outcome | null)[] = policy.targets.map(() => null)
   const talk = {
     match,
     order,
     outcomes,
-    service: name?.service ?? null,
+    service,
     isBelowService: name?.kind === 'below-service'
   }
   for (const target of order.excluded) {
-    const stale = staleOf(parts, query, match, policy.targets[target]!)
-    outcomes[target] = { kind: 'unreachable', why: 'it is down', isCached: false, stale }
+    const standing = parts.standings.of(policy.targets[target]!)
+    const stale = standing === 'drained' ? null : staleOf(parts, query, match, policy.targets[target]!)
+    outcomes[target] = { kind: 'unreachable', why: whyLeftOut(standing), isCached: false, stale }
   }
   return talk
 }
@@ -58,7 +67,7 @@ export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Delib
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
   for (;;) {
-    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes)
+    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes, talk.order.reserves)
     if (decision.kind !== 'ask') return conclude(parts, query, talk, decision)
     const outcome = outcomeFromMemory(parts, query, talk, policy.targets[decision.target]!)
     if (outcome === null) return null
@@ -80,7 +89,7 @@ export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberat
   /** Targets that are being asked; each promise puts its outcome in place before it resolves. */
   const asking = new Map<number, Promise<void>>()
   for (;;) {
-    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes)
+    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes, talk.order.reserves)
     if (decision.kind === 'ask') {
       const { target } = decision
       if (!asking.has(target)) asking.set(target, startAsking(parts, query, talk, target, deadlineMs, asking))
@@ -131,13 +140,8 @@ function giveUpOn(parts: Parts, query: Query, talk: Deliberation, target: number
   talk.outcomes[target] = { kind: 'unreachable', why: 'silent', isCached: false, stale }
 }
 
-/** In which order a policy's targets would be asked now. */
-export const policyOrder = (parts: Parts, policy: Policy): TargetOrder =>
-  targetOrder(policy, (target) => targetHealth(parts, policy.targets[target]!))
-
-function targetHealth(parts: Parts, target: Target): TargetHealth {
-  return target.peer === null ? 'up' : (parts.peers.get(target.peer)?.health() ?? 'down')
-}
+/** In which order a policy's targets stand now, without what is drawn for each name and client. */
+export const policyOrder = (parts: Parts, policy: Policy): TargetOrder => targetOrder(policy, parts.standings, null)
 
 /** How a peer is asked on behalf of a policy. */
 function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: DomainName): PeerRoute | null {
@@ -274,7 +278,9 @@ function conclude(
     const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
   }
-  const ede: Ede[] = [{ code: EDE.NO_REACHABLE_AUTHORITY, text: `${policy.name}: ${why(decision.unreachable)}` }]
+  const isByHand = decision.unreachable.every((target) => parts.standings.of(policy.targets[target]!) === 'drained')
+  const code = isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY
+  const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }]
   if (decision.kind === 'doubtful-denial') {
     return { ...withCaps(decision.reply, talk, ede), maxTtlSeconds: doubtfulTtlSeconds }
   }
@@ -287,7 +293,11 @@ function conclude(
 
 function withCaps(answer: Answer, talk: Deliberation, ede: readonly Ede[]): Answer {
   const { policy } = talk.match
-  const cap = isDenial(answer.sections) ? policy.maxNegativeTtlSeconds : (policy.maxTtlSeconds ?? unlimitedTtlSeconds)
+  const policyCap = isDenial(answer.sections)
+    ? policy.maxNegativeTtlSeconds
+    : (policy.maxTtlSeconds ?? unlimitedTtlSeconds)
+  // Where the next window chooses anew, nobody may keep what this one gave.
+  const cap = Math.min(policyCap, Math.floor(talk.order.holdsForMs / 1000))
   return {
     ...answerOf(answer.sections, answer),
     maxTtlSeconds: Math.min(answer.maxTtlSeconds, cap),

@@ -3,19 +3,16 @@ import type { Logger } from '../base/log.ts'
 import type { Clock } from '../base/clock.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
 import type { Peer } from '../peer/peer.ts'
+import type { ClientRegions } from '../policy/client-regions.ts'
 import type { PolicyTable } from '../policy/policy-table.ts'
 import type { ClientSet } from '../policy/policy.ts'
-import type { TargetHealth } from '../policy/target-order.ts'
+import type { Standings } from '../policy/standing.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { OwnZones } from './from-zone.ts'
 import type { KnownServices } from './known-services.ts'
 
 /** A peer as policies use it. */
-export type PeerTarget = Readonly<{
-  peer: Peer
-  /** What probes say: down only if every server of it is down. */
-  health(): TargetHealth
-}>
+export type PeerTarget = Readonly<{ peer: Peer }>
 
 export type Parts = Readonly<{
   /** Names this process in our EDNS option; hex. */
@@ -29,6 +26,10 @@ export type Parts = Readonly<{
   clustersetZone: DomainName
   policies: PolicyTable
   peers: ReadonlyMap<string, PeerTarget>
+  /** What is known of targets before they are asked: health, and what the operator set by hand. */
+  standings: Standings
+  /** For `select: geo`. */
+  clientRegions: ClientRegions
   /** Everything that is neither ours nor peered; null: refused. */
   forward: Peer | null
   cache: AnswerCache

@@ -39,18 +39,23 @@ const reasonOf = (kind: TargetOutcome<unknown>['kind']): NextReason | null =>
  * @param order indices of the policy's targets in the order in which they are to be asked (at least one).
  * @param nextOn which outcomes let the next target be asked.
  * @param outcomes by target index; null: not asked yet.
+ * @param reserves how many targets at the end of the order are asked only when none of the others can be reached.
  */
 export function decide<Reply>(
   order: readonly number[],
   nextOn: ReadonlySet<NextReason>,
-  outcomes: readonly (TargetOutcome<Reply> | null)[]
+  outcomes: readonly (TargetOutcome<Reply> | null)[],
+  reserves = 0
 ): Decision<Reply> {
   const asked: number[] = []
-  for (const target of order) {
+  let isSomebodyUp = false
+  for (const [at, target] of order.entries()) {
+    if (isSomebodyUp && at >= order.length - reserves) break
     const outcome = outcomes[target] ?? null
     if (outcome === null) return { kind: 'ask', target }
     if (outcome.kind === 'has') return { kind: 'use', target, reply: outcome.reply }
     asked.push(target)
+    isSomebodyUp ||= outcome.kind !== 'unreachable'
     const reason = reasonOf(outcome.kind)
     if (reason !== null && !nextOn.has(reason)) break
   }

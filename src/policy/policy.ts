@@ -43,4 +43,6 @@ export type Policy = Readonly<{
   transit: boolean
   allowReserved: boolean
   enforce: boolean
+  /** Percent of names and clients for which the second target is asked first. */
+  tricklePercent: number
 }>

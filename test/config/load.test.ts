@@ -303,17 +303,15 @@ void test('unsupported names each option that is marked so, and nothing that is 
     ['cluster.leases', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  leases: "{cluster}"', 'cluster.leases', 4],
     ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
     ['threads', `${shortest}threads: 2`, 'threads', 2],
-    ['regions', `${shortest}regions: {10.0.0.0/8: x}`, 'regions', 2],
     ['transfer.allow', `${shortest}transfer:\n  allow: [private]`, 'transfer.allow', 3],
     ['transfer.keys', `${shortest}transfer:\n  keys: [{name: k, file: f}]`, 'transfer.keys', 3],
     ['transfer.notify', `${shortest}transfer:\n  notify: [192.0.2.1]`, 'transfer.notify', 3],
     ['transfer.export', `${shortest}transfer:\n  export: {hideEmpty: true}`, 'transfer.export', 3],
     ['peers.*.mirror', `${shortest}peers:\n  a: {servers: [192.0.2.1], mirror: true}`, 'peers.a.mirror', 3],
     ['peers.*.maxAge', `${shortest}peers:\n  a: {servers: [192.0.2.1], maxAge: 30s}`, 'peers.a.maxAge', 3],
-    ['policies.*.select', ofPolicy('select: geo'), 'policies[0].select', 4],
+    ['policies.*.select', ofPolicy('select: merge'), 'policies[0].select', 4],
     ['policies.*.enforce', ofPolicy('enforce: false'), 'policies[0].enforce', 4],
-    ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4],
-    ['policies.*.trickle', ofPolicy('trickle: 5'), 'policies[0].trickle', 4]
+    ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4]
   ]
   for (const [marked, text, path, line] of rows) {
     const problems = unsupported(parse(text))

@@ -1,5 +1,6 @@
 // What a client gets where no target has the name, or none can be reached: the five rules in their order.
 import { test } from 'tap'
+import { returnMs } from '../../src/base/limits.ts'
 import { ask, clusterB, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
 import { service } from '../support/objects.ts'
 import {
@@ -258,7 +259,7 @@ test('probes take a dead target out, and healthy ones back in', async (t) => {
   t.equal(askedOf(a).length, asked, 'the dead one is not asked')
   a.fault = 'none'
   t.ok(await until(() => healthOf(b, 'a') === 'up'))
-  t.equal((await ask(b, below('api'))).text, '172.30.1.1', 'and comes back')
+  t.ok(await until(async () => (await ask(b, below('api'))).text === '172.30.1.1', 3 * returnMs), 'and comes back')
 })
 
 test('local before its first sync is unreachable', async (t) => {

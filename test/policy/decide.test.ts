@@ -72,6 +72,22 @@ test('decide follows the order of design', async (t) => {
   }
 })
 
+test('decide asks a reserve only when none of the others can be reached', async (t) => {
+  const reasons = new Set(everyReason)
+  const rows: [Outcome, string][] = [
+    [unreachable(), 'ask'],
+    [unreachable('old'), 'ask'],
+    [absent('a'), 'use'],
+    [empty('a'), 'use'],
+    [has('a'), 'use']
+  ]
+  for (const [outcome, kind] of rows) {
+    t.equal(decide([0, 1], reasons, [outcome, null], 1).kind, kind, `the first is ${outcome.kind}`)
+  }
+  t.match(decide([1, 0], reasons, [null, unreachable()], 1), { kind: 'ask', target: 0 })
+  t.match(decide([0], reasons, [null], 1), { kind: 'ask', target: 0 }, 'nothing but a reserve')
+})
+
 const outcomeArbitrary: fc.Arbitrary<Outcome> = fc.oneof(
   fc.constantFrom(has('has'), absent('absent'), empty('empty'), bare('bare'), unreachable(), unreachable('stale'))
 )

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { isAtOrBelow, joinLabels, nameToText, parseName, type DomainName } from '../../src/wire/name.ts'
 import { isReserved, readKubernetesName, type KubernetesNameKind } from '../../src/policy/kubernetes-name.ts'
 import { PolicyTable } from '../../src/policy/policy-table.ts'
-import { targetOrder, type TargetHealth } from '../../src/policy/target-order.ts'
 import type { Policy, Target } from '../../src/policy/policy.ts'
 import { mappedZoneOf, toOurs, toTheirs, zoneMapping, zoneOfDnsName } from '../../src/policy/zone-mapping.ts'
 
@@ -83,6 +82,7 @@ const policy = (name: string, dnsNames: readonly string[], options: Partial<Poli
   transit: false,
   allowReserved: false,
   enforce: true,
+  tricklePercent: 0,
   ...options
 })
 
@@ -133,16 +133,6 @@ test('PolicyTable agrees with a slow scan', async (t) => {
     })
   )
   t.pass('the longest suffix is found for 100 random tables')
-})
-
-test('targetOrder leaves out what is down, unless all are', async (t) => {
-  const three = policy('p', ['svc.cluster.local'], {
-    targets: [target({ weight: 0 }), target({}), target({})]
-  })
-  const order = (...health: TargetHealth[]): unknown => targetOrder(three, (index) => health[index]!)
-  t.same(order('up', 'up', 'unknown'), { order: [1, 2, 0], excluded: [], allDown: false }, 'weight 0 comes last')
-  t.same(order('up', 'down', 'up'), { order: [1, 2, 0], excluded: [1], allDown: false })
-  t.same(order('down', 'down', 'down'), { order: [1, 2, 0], excluded: [], allDown: true })
 })
 
 test('zone mapping goes both ways', async (t) => {
