@@ -3,36 +3,22 @@
  * an answer with its reason.
  */
 import { allDownBudgetMs, queryBudgetMs, targetPatienceMs } from '../base/limits.ts'
-import { decide, type Decision } from '../policy/decide.ts'
+import { decide } from '../policy/decide.ts'
 import type { KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
-import type { Policy, Target } from '../policy/policy.ts'
+import type { Policy } from '../policy/policy.ts'
 import { whyLeftOut } from '../policy/standing.ts'
 import { targetOrder, type TargetOrder } from '../policy/target-order.ts'
-import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
-import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
-import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
-import { denialByRule, staticAddressAnswer } from './made-here.ts'
-import { answerOf, errorAnswer, isDenial, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
-import { answerFromZone } from './from-zone.ts'
+import { EDE } from '../wire/iana.ts'
+import type { Answer } from './answer.ts'
+import { conclude, doubtfulTtlSeconds } from './conclude.ts'
+import { denialByRule } from './made-here.ts'
 import type { Parts } from './parts.ts'
-import { lastAnswer, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
+import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
-
-/** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
-const doubtfulTtlSeconds = 1
+import { askTarget, outcomeFromMemory, staleOf, type Deliberation } from './target-outcome.ts'
 
 const underscore = 0x5f
-
-/** One query under one policy: what has been found out so far. */
-type Deliberation = Readonly<{
-  match: PolicyMatch
-  order: TargetOrder
-  outcomes: (Outcome | null)[]
-  /** The Service that the name belongs to, if the schema tells, and whether the name is below it. */
-  service: DomainName | null
-  isBelowService: boolean
-}>
 
 /** @param name what the qname means in the zone that the policy's dnsName lies in. */
 export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name: KubernetesName | null): Deliberation {
@@ -143,101 +129,6 @@ function giveUpOn(parts: Parts, query: Query, talk: Deliberation, target: number
 /** In which order a policy's targets stand now, without what is drawn for each name and client. */
 export const policyOrder = (parts: Parts, policy: Policy): TargetOrder => targetOrder(policy, parts.standings, null)
 
-/** How a peer is asked on behalf of a policy. */
-function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: DomainName): PeerRoute | null {
-  const peer = target.peer === null ? undefined : parts.peers.get(target.peer)
-  if (peer === undefined) return null
-  const { policy, zone } = match
-  const mapping = zoneMapping(match.mappedZone, target)
-  const theirZone = toTheirs(zone, mapping) ?? zone
-  const isInZone = isAtOrBelow(qname, zone)
-  return {
-    peer: peer.peer,
-    target: target.id,
-    kind: 'peer',
-    zone: isInZone ? theirZone : rootName,
-    soaMayBeAbove: !match.isApexKnown && theirZone === zone,
-    mapping,
-    caps: {
-      maxTtlSeconds: policy.maxTtlSeconds ?? unlimitedTtlSeconds,
-      maxNegativeTtlSeconds: policy.maxNegativeTtlSeconds
-    }
-  }
-}
-
-const unreachable = (why: string): Outcome => ({ kind: 'unreachable', why, isCached: false, stale: null })
-
-function localOutcome(parts: Parts, query: Query, qname: DomainName, qtype: number): Outcome {
-  const zone = parts.own.zones.find(qname)
-  if (zone === null) return unreachable('no zone of ours holds the name')
-  const question = { qname, qtype, nowEpochMs: parts.clock.epochMs(), wantsServiceState: true }
-  const answer = answerFromZone(parts.own, zone, question)
-  query.trace?.add(parts.clock.nowMs(), { step: 'zone', detail: `local: serial ${zone.serial}`, ageMs: null })
-  if (answer.sections.rcode === RCODE.SERVFAIL) return unreachable('the cluster has not been read yet')
-  if (answer.isEmpty) return { kind: 'empty', reply: answer }
-  return { kind: answer.sections.rcode === RCODE.NXDOMAIN ? 'absent' : 'has', reply: answer }
-}
-
-function outcomeFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
-  if (target.kind === 'addresses') return { kind: 'has', reply: staticAddressAnswer(talk.match, target, query) }
-  if (target.kind === 'local') {
-    const outcome = localOutcome(parts, query, query.qname, query.qtype)
-    if (outcome.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
-    return ofService(outcome, localOutcome(parts, query, talk.service!, RRTYPE.A))
-  }
-  const route = peerRoute(parts, talk.match, target, query.qname)
-  const theirs = route === null ? null : toTheirs(query.qname, route.mapping)
-  if (route === null || theirs === null) return unreachable('the name has no place in its zone')
-  const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
-  if (outcome?.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
-  const service = peerOutcomeFromMemory(parts, query, route, toTheirs(talk.service!, route.mapping)!, RRTYPE.A)
-  return service === null ? null : ofService(outcome, service)
-}
-
-async function askTarget(
-  parts: Parts,
-  query: Query,
-  talk: Deliberation,
-  index: number,
-  deadlineMs: number
-): Promise<Outcome> {
-  const target = talk.match.policy.targets[index]!
-  const known = outcomeFromMemory(parts, query, talk, target)
-  if (known !== null) return known
-  const route = peerRoute(parts, talk.match, target, query.qname)!
-  const theirs = toTheirs(query.qname, route.mapping)!
-  let outcome = await peerOutcome(parts, query, route, theirs, query.qtype, deadlineMs)
-  if (outcome.kind === 'absent' && needsServiceCheck(talk)) {
-    const service = toTheirs(talk.service!, route.mapping)!
-    outcome = ofService(outcome, await peerOutcome(parts, query, route, service, RRTYPE.A, deadlineMs))
-  }
-  const hasService = outcome.kind === 'has' || outcome.kind === 'empty'
-  if (hasService && talk.service !== null) parts.knownServices.add(talk.service)
-  return outcome
-}
-
-/**
- * A, AAAA, SRV and host names of one Service come from one target. So a denial of a name below a Service only sends
- * us on where that target does not have the Service itself.
- */
-const needsServiceCheck = (talk: Deliberation): boolean =>
-  talk.isBelowService && talk.service !== null && talk.match.policy.targets.length > 1
-
-function ofService(denial: Outcome, service: Outcome): Outcome {
-  if (denial.kind === 'unreachable') return denial
-  if (service.kind === 'has') return { kind: 'has', reply: denial.reply }
-  return service.kind === 'empty' ? { kind: 'empty', reply: denial.reply } : denial
-}
-
-function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: Target): Answer | null {
-  const route = peerRoute(parts, match, target, query.qname)
-  const theirs = route === null ? null : toTheirs(query.qname, route.mapping)
-  if (route === null || theirs === null) return null
-  const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
-  if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
-  return lastAnswer(parts, query, route, theirs, query.qtype)
-}
-
 /** With every target down, what no target ever gave is denied without waiting: else each search list would stall. */
 function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   if (!talk.order.allDown || !talk.isBelowService || talk.service === null) return null
@@ -249,59 +140,4 @@ function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | 
     text: `${policy.name}: every target is down, and none ever gave this Service`
   }
   return denialByRule(parts, talk.match, query, doubtfulTtlSeconds, ede)
-}
-
-function conclude(
-  parts: Parts,
-  query: Query,
-  talk: Deliberation,
-  decision: Exclude<Decision<Answer>, { kind: 'ask' }>
-): Answer {
-  const { policy } = talk.match
-  const name = (target: number): string => policy.targets[target]!.peer ?? policy.targets[target]!.id
-  const why = (targets: readonly number[]): string =>
-    targets
-      .map((target) => {
-        const outcome = talk.outcomes[target]
-        return `${name(target)}: ${outcome?.kind === 'unreachable' ? outcome.why : 'not asked'}`
-      })
-      .join('; ')
-  query.trace?.add(parts.clock.nowMs(), {
-    step: 'policy',
-    detail: `${policy.name}: ${decision.kind}${'target' in decision ? ` ${name(decision.target)}` : ''}`
-  })
-  if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
-  if (decision.kind === 'stale') {
-    // What a dead target said last may still be within its TTL: then nothing about it is stale.
-    const { origin } = decision.reply
-    if (origin.from === 'cache' && origin.staleForMs === 0) return withCaps(decision.reply, talk, [])
-    const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
-    return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
-  }
-  const isByHand = decision.unreachable.every((target) => parts.standings.of(policy.targets[target]!) === 'drained')
-  const code = isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY
-  const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }]
-  if (decision.kind === 'doubtful-denial') {
-    return { ...withCaps(decision.reply, talk, ede), maxTtlSeconds: doubtfulTtlSeconds }
-  }
-  const failed = decision.unreachable.map((target) => talk.outcomes[target])
-  if (failed.length > 0 && failed.every((outcome) => outcome?.kind === 'unreachable' && outcome.isCached)) {
-    ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
-  }
-  return { ...errorAnswer(RCODE.SERVFAIL, ...ede), policy: policy.name }
-}
-
-function withCaps(answer: Answer, talk: Deliberation, ede: readonly Ede[]): Answer {
-  const { policy } = talk.match
-  const policyCap = isDenial(answer.sections)
-    ? policy.maxNegativeTtlSeconds
-    : (policy.maxTtlSeconds ?? unlimitedTtlSeconds)
-  // Where the next window chooses anew, nobody may keep what this one gave.
-  const cap = Math.min(policyCap, Math.floor(talk.order.holdsForMs / 1000))
-  return {
-    ...answerOf(answer.sections, answer),
-    maxTtlSeconds: Math.min(answer.maxTtlSeconds, cap),
-    ede: ede.length === 0 ? answer.ede : [...answer.ede, ...ede],
-    policy: policy.name
-  }
 }

@@ -1,0 +1,65 @@
+/** Turns the decision of a policy into an answer, with its TTL caps and its reasons. */
+import type { Decision } from '../policy/decide.ts'
+import { EDE, RCODE } from '../wire/iana.ts'
+import { answerOf, errorAnswer, isDenial, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
+import type { Parts } from './parts.ts'
+import type { Query } from './query.ts'
+import type { Deliberation } from './target-outcome.ts'
+
+/** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
+export const doubtfulTtlSeconds = 1
+
+export function conclude(
+  parts: Parts,
+  query: Query,
+  talk: Deliberation,
+  decision: Exclude<Decision<Answer>, { kind: 'ask' }>
+): Answer {
+  const { policy } = talk.match
+  const name = (target: number): string => policy.targets[target]!.peer ?? policy.targets[target]!.id
+  const why = (targets: readonly number[]): string =>
+    targets
+      .map((target) => {
+        const outcome = talk.outcomes[target]
+        return `${name(target)}: ${outcome?.kind === 'unreachable' ? outcome.why : 'not asked'}`
+      })
+      .join('; ')
+  query.trace?.add(parts.clock.nowMs(), {
+    step: 'policy',
+    detail: `${policy.name}: ${decision.kind}${'target' in decision ? ` ${name(decision.target)}` : ''}`
+  })
+  if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
+  if (decision.kind === 'stale') {
+    // What a dead target said last may still be within its TTL: then nothing about it is stale.
+    const { origin } = decision.reply
+    if (origin.from === 'cache' && origin.staleForMs === 0) return withCaps(decision.reply, talk, [])
+    const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
+    return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
+  }
+  const isByHand = decision.unreachable.every((target) => parts.standings.of(policy.targets[target]!) === 'drained')
+  const code = isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY
+  const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }]
+  if (decision.kind === 'doubtful-denial') {
+    return { ...withCaps(decision.reply, talk, ede), maxTtlSeconds: doubtfulTtlSeconds }
+  }
+  const failed = decision.unreachable.map((target) => talk.outcomes[target])
+  if (failed.length > 0 && failed.every((outcome) => outcome?.kind === 'unreachable' && outcome.isCached)) {
+    ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
+  }
+  return { ...errorAnswer(RCODE.SERVFAIL, ...ede), policy: policy.name }
+}
+
+function withCaps(answer: Answer, talk: Deliberation, ede: readonly Ede[]): Answer {
+  const { policy } = talk.match
+  const policyCap = isDenial(answer.sections)
+    ? policy.maxNegativeTtlSeconds
+    : (policy.maxTtlSeconds ?? unlimitedTtlSeconds)
+  // Where the next window chooses anew, nobody may keep what this one gave.
+  const cap = Math.min(policyCap, Math.floor(talk.order.holdsForMs / 1000))
+  return {
+    ...answerOf(answer.sections, answer),
+    maxTtlSeconds: Math.min(answer.maxTtlSeconds, cap),
+    ede: ede.length === 0 ? answer.ede : [...answer.ede, ...ede],
+    policy: policy.name
+  }
+}

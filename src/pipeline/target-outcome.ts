@@ -1,0 +1,120 @@
+/**
+ * What one target of a policy says of the name at hand: from our own zones, from the policy itself, or another cluster's.
+ */
+import type { TargetOrder } from '../policy/target-order.ts'
+import type { PolicyMatch } from '../policy/policy-table.ts'
+import type { Target } from '../policy/policy.ts'
+import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
+import { RCODE, RRTYPE } from '../wire/iana.ts'
+import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
+import { staticAddressAnswer } from './made-here.ts'
+import { unlimitedTtlSeconds, type Answer } from './answer.ts'
+import { answerFromZone } from './from-zone.ts'
+import type { Parts } from './parts.ts'
+import { lastAnswer, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
+import type { Query } from './query.ts'
+
+/** One query under one policy: what has been found out so far. */
+export type Deliberation = Readonly<{
+  match: PolicyMatch
+  order: TargetOrder
+  outcomes: (Outcome | null)[]
+  /** The Service that the name belongs to, if the schema tells, and whether the name is below it. */
+  service: DomainName | null
+  isBelowService: boolean
+}>
+
+/** How a peer is asked on behalf of a policy. */
+function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: DomainName): PeerRoute | null {
+  const peer = target.peer === null ? undefined : parts.peers.get(target.peer)
+  if (peer === undefined) return null
+  const { policy, zone } = match
+  const mapping = zoneMapping(match.mappedZone, target)
+  const theirZone = toTheirs(zone, mapping) ?? zone
+  const isInZone = isAtOrBelow(qname, zone)
+  return {
+    peer: peer.peer,
+    target: target.id,
+    kind: 'peer',
+    zone: isInZone ? theirZone : rootName,
+    soaMayBeAbove: !match.isApexKnown && theirZone === zone,
+    mapping,
+    caps: {
+      maxTtlSeconds: policy.maxTtlSeconds ?? unlimitedTtlSeconds,
+      maxNegativeTtlSeconds: policy.maxNegativeTtlSeconds
+    }
+  }
+}
+
+const unreachable = (why: string): Outcome => ({ kind: 'unreachable', why, isCached: false, stale: null })
+
+function localOutcome(parts: Parts, query: Query, qname: DomainName, qtype: number): Outcome {
+  const zone = parts.own.zones.find(qname)
+  if (zone === null) return unreachable('no zone of ours holds the name')
+  const question = { qname, qtype, nowEpochMs: parts.clock.epochMs(), wantsServiceState: true }
+  const answer = answerFromZone(parts.own, zone, question)
+  query.trace?.add(parts.clock.nowMs(), { step: 'zone', detail: `local: serial ${zone.serial}`, ageMs: null })
+  if (answer.sections.rcode === RCODE.SERVFAIL) return unreachable('the cluster has not been read yet')
+  if (answer.isEmpty) return { kind: 'empty', reply: answer }
+  return { kind: answer.sections.rcode === RCODE.NXDOMAIN ? 'absent' : 'has', reply: answer }
+}
+
+export function outcomeFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
+  if (target.kind === 'addresses') return { kind: 'has', reply: staticAddressAnswer(talk.match, target, query) }
+  if (target.kind === 'local') {
+    const outcome = localOutcome(parts, query, query.qname, query.qtype)
+    if (outcome.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
+    return ofService(outcome, localOutcome(parts, query, talk.service!, RRTYPE.A))
+  }
+  const route = peerRoute(parts, talk.match, target, query.qname)
+  const theirs = route === null ? null : toTheirs(query.qname, route.mapping)
+  if (route === null || theirs === null) return unreachable('the name has no place in its zone')
+  const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
+  if (outcome?.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
+  const service = peerOutcomeFromMemory(parts, query, route, toTheirs(talk.service!, route.mapping)!, RRTYPE.A)
+  return service === null ? null : ofService(outcome, service)
+}
+
+export async function askTarget(
+  parts: Parts,
+  query: Query,
+  talk: Deliberation,
+  index: number,
+  deadlineMs: number
+): Promise<Outcome> {
+  const target = talk.match.policy.targets[index]!
+  const known = outcomeFromMemory(parts, query, talk, target)
+  if (known !== null) return known
+  const route = peerRoute(parts, talk.match, target, query.qname)!
+  const theirs = toTheirs(query.qname, route.mapping)!
+  let outcome = await peerOutcome(parts, query, route, theirs, query.qtype, deadlineMs)
+  if (outcome.kind === 'absent' && needsServiceCheck(talk)) {
+    const service = toTheirs(talk.service!, route.mapping)!
+    outcome = ofService(outcome, await peerOutcome(parts, query, route, service, RRTYPE.A, deadlineMs))
+  }
+  const hasService = outcome.kind === 'has' || outcome.kind === 'empty'
+  if (hasService && talk.service !== null) parts.knownServices.add(talk.service)
+  return outcome
+}
+
+/**
+ * A, AAAA, SRV and host names of one Service come from one target. So a denial of a name below a Service only sends
+ * us on where that target does not have the Service itself.
+ */
+const needsServiceCheck = (talk: Deliberation): boolean =>
+  talk.isBelowService && talk.service !== null && talk.match.policy.targets.length > 1
+
+function ofService(denial: Outcome, service: Outcome): Outcome {
+  if (denial.kind === 'unreachable') return denial
+  if (service.kind === 'has') return { kind: 'has', reply: denial.reply }
+  return service.kind === 'empty' ? { kind: 'empty', reply: denial.reply } : denial
+}
+
+export function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: Target): Answer | null {
+  const route = peerRoute(parts, match, target, query.qname)
+  const theirs = route === null ? null : toTheirs(query.qname, route.mapping)
+  if (route === null || theirs === null) return null
+  const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
+  if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
+  return lastAnswer(parts, query, route, theirs, query.qtype)
+}
