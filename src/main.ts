@@ -16,11 +16,13 @@ import { ConfigError, type ConfigProblem } from './config/problem.ts'
 import { ConfigWatcher } from './config/reload.ts'
 import { unsupported } from './config/unsupported.ts'
 import { ClusterView } from './main/cluster-view.ts'
+import { reloadEvents } from './main/config-changes.ts'
 import { inspectionOf } from './main/inspection.ts'
 import { loadOptions } from './main/load-options.ts'
+import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTable } from './main/policies.ts'
-import { nothingByHand, standingsOf } from './main/standings.ts'
+import { standingsOf } from './main/standings.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
@@ -67,9 +69,12 @@ export class RunningServer {
   readonly log: Logger
   readonly dataPlane: DataPlane
   readonly peers: PeerSet
+  readonly operator: OperatorHand
   readonly inspect: Inspectable
   readonly reloads = { taken: 0, refused: 0 }
   #config: Config
+  /** What is listened on, as the configuration of the start had it: later ones cannot change it. */
+  readonly #boundAddresses: string
   #view: ClusterView
   #listeners: Listeners | null = null
   #admin: RunningAdmin | null = null
@@ -90,9 +95,14 @@ export class RunningServer {
     this.log = log
     this.startedAtEpochMs = clock.epochMs()
     this.#config = config
+    this.#boundAddresses = addressesOf(config)
     this.#cache = newCache(config)
     this.#view = this.#newView(config, config.listen)
-    this.peers = new PeerSet({ clock, log, random, instanceId: this.#instanceId }, config.limits.inFlightQueries)
+    this.operator = new OperatorHand({ config, clock, log, onChange: () => this.dataPlane.use(this.#parts()) })
+    this.peers = new PeerSet(
+      { clock, log, random, instanceId: this.#instanceId, events: this.operator.events },
+      config.limits.inFlightQueries
+    )
     this.peers.update(config)
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
@@ -137,6 +147,8 @@ export class RunningServer {
   async start(watchConfig: boolean): Promise<void> {
     const { log, clock } = this
     try {
+      // What an operator took out before the restart must not be used by the first query.
+      await this.operator.start()
       this.#listeners = await this.#listen(this.#config)
       this.#admin = await startAdmin({
         observe: this.#config.observe,
@@ -160,6 +172,10 @@ export class RunningServer {
       },
       'listening'
     )
+    this.operator.events.add({
+      kind: 'start',
+      text: `version ${this.version} with configuration ${this.#config.hash.slice(0, 12)}`
+    })
     // Files are read in a moment; what is away for longer must not keep peered names waiting.
     await this.#startView(this.#view).hasLooked
     const { unreadManifests } = this.#view
@@ -210,6 +226,7 @@ export class RunningServer {
     const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
     await this.#view.close()
+    await this.operator.close()
     await this.peers.close()
     await this.#admin?.close()
     this.log.info({ unanswered }, 'stopped')
@@ -250,23 +267,24 @@ export class RunningServer {
 
   async #take(config: Config): Promise<void> {
     const before = this.#config
-    if (
-      JSON.stringify([before.listen, before.admin, before.observe]) !==
-      JSON.stringify([config.listen, config.admin, config.observe])
-    ) {
-      this.log.warn('listen, admin and observe take effect with the next start only')
-    }
     const isSameSource = JSON.stringify(before.cluster.source) === JSON.stringify(config.cluster.source)
     if (!isSameSource || !this.#view.reconfigure(config, this.dnsAddresses, this.log)) {
       await this.#exchangeView(this.#newView(config, this.dnsAddresses))
     }
     if (JSON.stringify(before.cache) !== JSON.stringify(config.cache)) this.#cache = newCache(config)
+    await this.operator.use(config)
     this.#config = config
     this.log.level = config.log.level
     for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++
+    for (const event of reloadEvents(before, config)) this.operator.events.add(event)
+    if (addressesOf(config) !== this.#boundAddresses) {
+      const text = 'listen, admin and observe take effect with the next start only'
+      this.operator.events.add({ kind: 'reload', text })
+      this.log.warn(text)
+    }
     this.log.info({ hash: config.hash }, 'the configuration is in use')
   }
 
@@ -305,6 +323,7 @@ export class RunningServer {
       onProblem: (error) => {
         this.#configProblems = error.problems
         this.reloads.refused++
+        this.operator.events.add({ kind: 'reload-refused', text: error.message })
         this.log.error(
           { problems: error.problems },
           'the configuration file is wrong; the old configuration stays in use'
@@ -329,9 +348,9 @@ export class RunningServer {
       },
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,
-      policies: policyTable(config),
+      policies: policyTable(config, (name) => this.operator.isDisabled(name)),
       peers: this.peers.targets,
-      standings: standingsOf(this.peers, nothingByHand),
+      standings: standingsOf(this.peers, this.operator),
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,
@@ -347,6 +366,8 @@ export class RunningServer {
     this.#cancelSweep = this.clock.after(cacheSweepEveryMs, () => this.#sweep())
   }
 }
+
+const addressesOf = ({ listen, admin, observe }: Config): string => JSON.stringify([listen, admin, observe])
 
 const newCache = ({ cache }: Config): AnswerCache =>
   new AnswerCache({ maxBytes: cache.maxOctets, serveStaleMs: cache.serveStaleSeconds * 1000 })

@@ -18,7 +18,7 @@ type Source = { path: string; text: string }
 type Import = { from: string; to: string; typeOnly: boolean; names: string[]; line: number }
 
 const everyPart = [
-  'base', 'wire', 'server', 'policy', 'zone', 'cache', 'peer', 'health', 'cluster', 'transfer', 'pipeline', 'config', 'admin', 'cli', 'main'
+  'base', 'wire', 'server', 'policy', 'zone', 'cache', 'peer', 'health', 'operator', 'cluster', 'transfer', 'pipeline', 'config', 'admin', 'cli', 'main'
 ] as const // prettier-ignore
 type Part = (typeof everyPart)[number]
 
@@ -33,6 +33,7 @@ const mayImport: Record<Part, readonly Part[]> = {
   cache: leaf,
   peer: leaf,
   health: leaf,
+  operator: leaf,
   config: leaf,
   cluster: [...leaf, 'zone'],
   transfer: [...leaf, 'zone'],

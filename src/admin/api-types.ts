@@ -93,6 +93,8 @@ export type PeerJson = Readonly<{
   name: string
   region: string
   health: Health
+  /** Taken out by an operator; null: it is not. */
+  drained: OverrideJson | null
   /** Policies that have it as a target. */
   policies: readonly string[]
   servers: readonly ServerJson[]
@@ -114,6 +116,8 @@ export type TargetJson = Readonly<{
   /** The alternative name servers that are asked for it. */
   servers: readonly ServerJson[]
   health: Health
+  /** Its peer was taken out by an operator; null: it was not. */
+  drained: OverrideJson | null
   /** 1 for the one that is asked first now; null: it counts as unreachable without being asked. */
   place: number | null
   /** Answers that it gave for this policy since the start, and their share of the policy's answers (0 to 1). */
@@ -133,6 +137,8 @@ export type PolicyJson = Readonly<{
   transit: boolean
   allowReserved: boolean
   enforce: boolean
+  /** Taken out by an operator, alone or with all others: names are answered as if it were not there; null: it is in force. */
+  disabled: OverrideJson | null
   targets: readonly TargetJson[]
   /** Ids of the targets that are asked, first one first. */
   effectiveOrder: readonly string[]
@@ -141,6 +147,8 @@ export type PolicyJson = Readonly<{
   answers: number
   /** Answers under this policy that no target gave: fixed addresses, denials by rule, failures. */
   madeHereAnswers: number
+  /** What last changed something for it: a reload, the health of a target, an operator; null: nothing is remembered. */
+  lastChange: EventJson | null
 }>
 
 export type PoliciesJson = Readonly<{ policies: readonly PolicyJson[] }>
@@ -232,6 +240,52 @@ export type TraceJson = Readonly<{
   authority: readonly RecordJson[]
   additional: readonly RecordJson[]
   steps: readonly TraceStepJson[]
+}>
+
+export type EventJson = Readonly<{
+  sequence: number
+  /** RFC 3339. */
+  at: string
+  /** `start`, `reload`, `reload-refused`, `health`, `drain`, `undrain`, `disable`, `enable` or `overrides`. */
+  kind: string
+  peer: string | null
+  policy: string | null
+  text: string
+}>
+
+/** Oldest first. */
+export type EventsJson = Readonly<{ events: readonly EventJson[] }>
+
+export type OverrideJson = Readonly<{
+  /** RFC 3339. */
+  since: string
+  /** null: until it is taken back. */
+  until: string | null
+  leftMs: number | null
+  reason: string
+  by: string
+}>
+
+export type NamedOverrideJson = Readonly<{ name: string }> & OverrideJson
+
+export type OverridesJson = Readonly<{
+  where: string
+  /** Why it cannot be read, or is ignored; null: all is well. */
+  problem: string | null
+  drainedPeers: readonly NamedOverrideJson[]
+  disabledPolicies: readonly NamedOverrideJson[]
+  allPolicies: OverrideJson | null
+}>
+
+/** An action that was taken. */
+export type ActionJson = Readonly<{
+  action: string
+  peer: string | null
+  /** null also where it is about all of them. */
+  policy: string | null
+  override: OverrideJson | null
+  /** Where it is kept, in words. */
+  keptIn: string
 }>
 
 export type ErrorJson = Readonly<{ error: string }>

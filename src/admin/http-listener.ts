@@ -167,7 +167,8 @@ export class HttpListener {
     const query = new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt + 1))
     try {
       const body = request.method === 'POST' ? await readBody(request, this.#limits.bodyOctets) : null
-      return await found.handler({ params: found.params, query, body })
+      const clientAddress = request.socket.remoteAddress ?? ''
+      return await found.handler({ params: found.params, query, body, clientAddress })
     } catch (error) {
       if (error instanceof BodyError) return errorReply(error.status, error.message)
       if (error instanceof TextError) return errorReply(400, error.message)

@@ -13,6 +13,7 @@ import { HttpListener, type HttpLimits, type HttpStats } from './http-listener.t
 import type { Inspectable } from './inspectable.ts'
 import { LoopLag } from './loop-lag.ts'
 import { metricsRoute } from './metrics.ts'
+import { operatorApiRoutes } from './operator-api.ts'
 import { Router, type Route } from './router.ts'
 import { statusApiRoutes } from './status-api.ts'
 
@@ -48,7 +49,10 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   const listeners = (): ReadonlyMap<string, HttpStats> =>
     new Map(Array.from(open, ([name, listener]) => [name, listener.stats]))
   const readOnly: Route[] = [metricsRoute(inspect, { loopLag, listeners }), ...healthRoutes(inspect)]
-  const routesOf = { observe: readOnly, admin: [...readOnly, ...statusApiRoutes(inspect)] }
+  const routesOf = {
+    observe: readOnly,
+    admin: [...readOnly, ...statusApiRoutes(inspect), ...operatorApiRoutes(inspect)]
+  }
   try {
     for (const [name, where] of [['observe', observe] as const, ['admin', admin] as const]) {
       if (where === null) continue

@@ -5,6 +5,8 @@
 import type { CacheListing } from '../cache/cached-answer.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem } from '../config/problem.ts'
+import type { EventRing } from '../operator/event-ring.ts'
+import type { OverrideAction, Overrides } from '../operator/overrides.ts'
 import type { PeerStats } from '../peer/peer-types.ts'
 import type { Answer } from '../pipeline/answer.ts'
 import type { DataPlane } from '../pipeline/data-plane.ts'
@@ -71,6 +73,21 @@ export type PeerStatus = Readonly<{
   stats: Readonly<PeerStats>
 }>
 
+/** What the operator set beside the configuration, as it holds now, and where it is kept. */
+export type OverridesStatus = Overrides &
+  Readonly<{
+    /** In words. */
+    where: string
+    /** Why the place cannot be read, or its content is ignored; null: all is well. */
+    problem: string | null
+  }>
+
+export type ActionRequest = Readonly<{
+  action: OverrideAction
+  /** Where the request came from, for the log. */
+  clientAddress: string
+}>
+
 export type TraceResult = Readonly<{ answer: Answer; steps: readonly TraceStep[]; tookMs: number }>
 
 export type TraceQuestion = Readonly<{
@@ -97,6 +114,11 @@ export interface Inspectable {
   zones(): readonly ZoneStore[]
   /** Peers of the configuration, and `forward` where there is one. */
   peers(): readonly PeerStatus[]
+  /** What happened lately. */
+  readonly events: EventRing
+  overrides(): OverridesStatus
+  /** Takes an action for good; why it could not be taken, or null. */
+  act(request: ActionRequest): Promise<string | null>
   /** In which order the policy's targets would be asked now. */
   policyOrder(policy: Policy): TargetOrder
   listenerStats(): ListenerStats

@@ -3,6 +3,7 @@ import { counter, expose, expositionContentType, gauge, histogram, type Metric }
 import type { HttpStats } from './http-listener.ts'
 import type { Inspectable } from './inspectable.ts'
 import type { LoopLag } from './loop-lag.ts'
+import { operatorMetrics } from './operator-metrics.ts'
 import { cacheMetrics, listenerMetrics, queryMetrics } from './query-metrics.ts'
 import type { Route } from './router.ts'
 import { configMetrics, peerMetrics, sourceMetrics, zoneMetrics } from './state-metrics.ts'
@@ -25,6 +26,7 @@ export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...zoneMetrics(inspect),
   ...sourceMetrics(inspect),
   ...peerMetrics(inspect),
+  ...operatorMetrics(inspect),
   ...configMetrics(inspect),
   ...processMetrics(inspect, own)
 ]

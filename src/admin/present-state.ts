@@ -2,10 +2,20 @@
 import { hostPortToText } from '../base/host-port.ts'
 import { rcodeToText } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
-import type { Policy } from '../policy/policy.ts'
-import type { Health, PeerJson, PolicyJson, ServerJson, StatusJson, TargetJson } from './api-types.ts'
+import type { PolicyConfig } from '../config/config.ts'
+import type {
+  EventJson,
+  Health,
+  OverrideJson,
+  PeerJson,
+  PolicyJson,
+  ServerJson,
+  StatusJson,
+  TargetJson
+} from './api-types.ts'
 import type { Inspectable, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
 import { answersOfPolicy } from './policy-answers.ts'
+import { presentEvent, presentOverride } from './present-overrides.ts'
 
 export function presentStatus(inspect: Inspectable): StatusJson {
   const config = inspect.config()
@@ -75,21 +85,30 @@ const presentServer = ({ server, health, reason, changedAgoMs, rttMs, inFlight }
   inFlight
 })
 
-export const presentPeer = (peer: PeerStatus, policies: readonly Policy[]): PeerJson => ({
+const presentDrain = (inspect: Inspectable, peer: string | null): OverrideJson | null => {
+  const drained = peer === null ? undefined : inspect.overrides().drainedPeers.get(peer)
+  return drained === undefined ? null : presentOverride(inspect, drained)
+}
+
+export const presentPeer = (inspect: Inspectable, peer: PeerStatus): PeerJson => ({
   name: peer.name,
   region: peer.region,
   health: peer.health,
-  policies: policies.filter(({ targets }) => targets.some((it) => it.peer === peer.name)).map(({ name }) => name),
+  drained: presentDrain(inspect, peer.name),
+  policies: inspect
+    .config()
+    .policies.filter(({ targets }) => targets.some((it) => it.peer === peer.name))
+    .map(({ name }) => name),
   servers: peer.servers.map(presentServer),
   stats: peer.stats
 })
 
-export function presentPolicies(inspect: Inspectable, policies: readonly Policy[]): PolicyJson[] {
+export function presentPolicies(inspect: Inspectable, policies: readonly PolicyConfig[]): PolicyJson[] {
   const peers = new Map(inspect.peers().map((peer) => [peer.name, peer]))
   return policies.map((policy) => presentPolicy(inspect, policy, peers))
 }
 
-function presentPolicy(inspect: Inspectable, policy: Policy, peers: ReadonlyMap<string, PeerStatus>): PolicyJson {
+function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: ReadonlyMap<string, PeerStatus>): PolicyJson {
   const config = inspect.config()
   const { order, excluded, allDown } = inspect.policyOrder(policy)
   const asked = order.filter((target) => !excluded.includes(target))
@@ -109,12 +128,15 @@ function presentPolicy(inspect: Inspectable, policy: Policy, peers: ReadonlyMap<
       addresses: target.addresses,
       servers: peer?.servers.map(presentServer) ?? [],
       health: healthOf(inspect, target.kind, peer),
+      drained: presentDrain(inspect, target.peer),
       place: place < 0 ? null : place + 1,
       answers: given,
       answerShare: total === 0 ? null : given / total
     }
   })
-  const clients = config.policies.find(({ name }) => name === policy.name)?.clients ?? null
+  const { clients } = policy
+  const { allPolicies, disabledPolicies } = inspect.overrides()
+  const disabled = disabledPolicies.get(policy.name) ?? allPolicies
   return {
     name: policy.name,
     dnsNames: policy.dnsNames.map(nameToText),
@@ -126,12 +148,24 @@ function presentPolicy(inspect: Inspectable, policy: Policy, peers: ReadonlyMap<
     transit: policy.transit,
     allowReserved: policy.allowReserved,
     enforce: policy.enforce,
+    disabled: disabled === null ? null : presentOverride(inspect, disabled),
     targets,
     effectiveOrder: asked.map((target) => policy.targets[target]!.id),
     isAllDown: allDown,
     answers: total,
-    madeHereAnswers: total - targets.reduce((sum, target) => sum + target.answers, 0)
+    madeHereAnswers: total - targets.reduce((sum, target) => sum + target.answers, 0),
+    lastChange: lastChangeOf(inspect, policy)
   }
+}
+
+/** What last happened to the policy itself, to all policies, or to a peer that it has as a target. */
+function lastChangeOf(inspect: Inspectable, { name, targets }: PolicyConfig): EventJson | null {
+  const last = inspect.events.lastAbout(({ kind, peer, policy }) => {
+    if (policy !== null) return policy === name
+    if (peer !== null) return targets.some((target) => target.peer === peer)
+    return kind === 'disable' || kind === 'enable'
+  })
+  return last === null ? null : presentEvent(last)
 }
 
 /** Our own zones are up once the cluster has been read; fixed addresses always are. */

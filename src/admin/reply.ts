@@ -8,6 +8,8 @@ export type AdminRequest = Readonly<{
   query: URLSearchParams
   /** The parsed JSON of a POST; null without a body. */
   body: unknown
+  /** Where the request came from. */
+  clientAddress: string
 }>
 
 export type Reply = Readonly<{ status: number; contentType: string; body: string }>

@@ -1,4 +1,4 @@
-/** `/api/v1`: what the server knows, as JSON (api-types.ts), and the one action on it: flushing the cache. */
+/** `/api/v1`: what the server knows, as JSON (api-types.ts), and flushing the cache. Other actions: operator-api.ts. */
 import { TextError } from '../base/errors.ts'
 import { apiPageEntries, tracesInFlight } from '../base/limits.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
@@ -57,18 +57,18 @@ export function statusApiRoutes(inspect: Inspectable): Route[] {
 }
 
 const policies = (inspect: Inspectable): PoliciesJson => ({
-  policies: presentPolicies(inspect, inspect.parts().policies.policies)
+  policies: presentPolicies(inspect, inspect.config().policies)
 })
 
 function onePolicy(inspect: Inspectable, name: string): Reply {
-  const policy = inspect.parts().policies.policies.find((it) => it.name === name)
+  const policy = inspect.config().policies.find((it) => it.name === name)
   return policy === undefined
     ? errorReply(404, `no policy is called \`${name}\``)
     : jsonReply(200, presentPolicies(inspect, [policy])[0])
 }
 
 const peers = (inspect: Inspectable): PeersJson => ({
-  peers: inspect.peers().map((peer) => presentPeer(peer, inspect.parts().policies.policies))
+  peers: inspect.peers().map((peer) => presentPeer(inspect, peer))
 })
 
 const zones = (inspect: Inspectable): ZonesJson => ({

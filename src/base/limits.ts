@@ -196,6 +196,24 @@ export const knownServiceNames = 20_000
 /** Longest wait for one target before the next one is asked; it is listened to further on. */
 export const targetPatienceMs = 600
 
+// The operator's hand.
+/** Events that are remembered, those of health apart from all others, and how long the text of one may be. */
+export const eventRingEntries = 500
+export const healthEventRingEntries = 500
+export const eventTextCharacters = 300
+/** Drained peers and disabled policies, those of configurations that are gone among them. */
+export const overrideEntries = 1_000
+/** Largest state file, and largest content of a ConfigMap that is read; the API server takes 1 MiB. */
+export const overrideOctets = 512 * 1024
+/** What an operator may write about one: the reason, and who it was. */
+export const overrideTextCharacters = 200
+/** Longest time that an override may be asked for. */
+export const overrideMaxMs = 366 * 86_400_000
+/** The end of an override is looked for at least so often: wall time may be set. */
+export const overrideTimerMaxMs = 60_000
+/** Tries to write an object that others change at the same time. */
+export const overrideWriteAttempts = 5
+
 // Configuration.
 /** A new source of objects has this long to give a whole cluster before the old one is kept. */
 export const viewTakeoverMs = 60_000
@@ -203,6 +221,8 @@ export const viewTakeoverMs = 60_000
 export const configFileOctets = 1024 * 1024
 /** Aliases (`*name`) that a configuration file may use; they multiply what has to be read. */
 export const configAliases = 100
+/** Names in manifests that hard-code another cluster: so many are told by `check`. */
+export const hardCodedNames = 1_000
 /** Mistakes of YAML that are told at once: behind the first ones they are mostly its consequences. */
 export const configYamlMistakes = 20
 /** Mistakes in options that are told at once. */

@@ -1,21 +1,28 @@
 /** What `check` finds in the cluster that a configuration names: read once, as `serve` would, and put into words. */
+import { resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
+import { hardCodedNames } from '../base/limits.ts'
 import { silentLog } from '../base/log.ts'
 import type { LeftOutObject } from '../cluster/left-out.ts'
 import { identityToText } from '../cluster/objects.ts'
+import { findManifestFiles, readManifestFile } from '../cluster/sources/manifest-files.ts'
 import type { ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { Config } from '../config/config.ts'
 import { ClusterView } from '../main/cluster-view.ts'
 import { typeToText } from '../wire/iana.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { findHardCodedNames } from './hard-coded-names.ts'
 
 export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
 export type Findings = Readonly<{ errors: string[]; warnings: string[]; summary: string }>
 
-/** Opens no socket but to the files. */
-export async function findingsOf(config: Config): Promise<Findings> {
+/**
+ * Opens no socket but to the files.
+ * @param manifests files and folders that are looked through for hard-coded names too.
+ */
+export async function findingsOf(config: Config, manifests: readonly string[] = []): Promise<Findings> {
   const view = new ClusterView(config, config.listen, { clock: systemClock, log: silentLog, random: Math.random })
   // What an API server holds is looked at by whoever serves it.
   const isRead = config.cluster.source.kind === 'manifests'
@@ -30,7 +37,8 @@ export async function findingsOf(config: Config): Promise<Findings> {
   const warnings = [
     ...minor.map((problem) => placedText(problem, 'warning')),
     ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
-    ...hidingTexts(config, view.zones.hiddenByHand())
+    ...hidingTexts(config, view.zones.hiddenByHand()),
+    ...(await hardCodedTexts(config, manifests))
   ]
   const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
   const objects = counts.map(([kind, count]) => counted(count, kind, kind === 'Endpoints' ? kind : `${kind}s`))
@@ -60,6 +68,28 @@ const isNotAmong =
 
 const leftOutText = (object: LeftOutObject): string =>
   `warning: ${identityToText(object)}: ${object.path === '' ? '' : `${object.path}: `}${object.reason}`
+
+/** Names that decide for another cluster by themselves, in the source's manifests and in those of applications. */
+async function hardCodedTexts(config: Config, manifests: readonly string[]): Promise<string[]> {
+  const { source } = config.cluster
+  const paths = [...(source.kind === 'manifests' ? source.paths : []), ...manifests.map((path) => resolve(path))]
+  const { files, missing } = await findManifestFiles(paths, async () => {})
+  const lines = missing
+    .filter((path) => manifests.some((it) => resolve(it) === path))
+    .map((path) => `${path}: warning: there is no such file or folder`)
+  for (const file of files) {
+    // What cannot be read is told by the source.
+    const text = await readManifestFile(file).then(
+      (content) => content.text,
+      () => ''
+    )
+    const left = hardCodedNames - lines.length
+    for (const { line, column, written, reason } of findHardCodedNames(text, config, left)) {
+      lines.push(`${file.path}:${line}:${column}: warning: ${written} ${reason}`)
+    }
+  }
+  return lines
+}
 
 /** One line for each name at which a hand-written record stands in the place of generated ones. */
 function hidingTexts({ file, cluster }: Config, hidden: readonly RRset[]): string[] {

@@ -2,14 +2,14 @@
  * `peerdns check --config F`: everything that is wrong with a configuration, and with the manifests that it names.
  *
  * An error is what keeps `serve` from starting, or from ever being ready. What is only left out (an object that
- * cannot be served), or hidden, is a warning.
+ * cannot be served), or hidden, or names another cluster where a policy should decide, is a warning.
  */
 import type { Command } from 'commander'
 import { answerIsNo, type CommandIo } from './command-io.ts'
 import { withExamples } from './shared-options.ts'
 import { printable } from './table.ts'
 
-type CheckOptions = Readonly<{ config: string; strict?: true }>
+type CheckOptions = Readonly<{ config: string; strict?: true; manifests?: readonly string[] }>
 
 export function addCheck(program: Command, io: CommandIo): void {
   const check = program
@@ -17,12 +17,19 @@ export function addCheck(program: Command, io: CommandIo): void {
     .description('check a configuration and its manifests; exit code 1 where it could not be served')
     .requiredOption('--config <file>', 'configuration file (YAML)')
     .option('--strict', 'warnings count as errors')
-  withExamples(check, 'check --config config/cluster-b.yaml', 'check --config config/cluster-b.yaml --strict').action(
-    async (options: CheckOptions) => runCheck(io, options)
-  )
+    .option(
+      '--manifests <path...>',
+      'look for names that hard-code another cluster in these manifests of applications too'
+    )
+  withExamples(
+    check,
+    'check --config config/cluster-b.yaml',
+    'check --config config/cluster-b.yaml --strict',
+    'check --config config/cluster-b.yaml --manifests ../shop/deploy/'
+  ).action(async (options: CheckOptions) => runCheck(io, options))
 }
 
-async function runCheck(io: CommandIo, { config: file, strict }: CheckOptions): Promise<void> {
+async function runCheck(io: CommandIo, { config: file, strict, manifests }: CheckOptions): Promise<void> {
   const [{ loadForServing }, { problemToText }, { counted, findingsOf }] = await Promise.all([
     import('./load.ts'),
     import('../config/problem.ts'),
@@ -33,7 +40,7 @@ async function runCheck(io: CommandIo, { config: file, strict }: CheckOptions): 
     for (const problem of config) io.err(`${problemToText(problem)}\n`)
     throw answerIsNo(counted(config.length, 'error'))
   }
-  const { errors, warnings, summary } = await findingsOf(config)
+  const { errors, warnings, summary } = await findingsOf(config, manifests)
   for (const line of [...errors, ...warnings]) io.err(`${printable(line)}\n`)
   if (errors.length > 0) throw answerIsNo(counted(errors.length, 'error'))
   if (strict === true && warnings.length > 0) throw answerIsNo(counted(warnings.length, 'warning'))

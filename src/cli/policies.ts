@@ -1,8 +1,9 @@
-/** `peerdns policies list` and `peerdns policies describe NAME`. */
+/** `peerdns policies list`, `describe`, `disable` and `enable`. */
 import type { Command } from 'commander'
 import type { PoliciesJson, PolicyJson, TargetJson } from '../admin/api-types.ts'
+import { overrideText, setOverride, takeBack, withOverrideOptions, type OverrideOptions } from './actions.ts'
 import { AdminClient } from './admin-client.ts'
-import type { CommandIo } from './command-io.ts'
+import { wrongUse, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
 import { elapsed, fields, healthText, percent, printable, table } from './table.ts'
 
@@ -26,6 +27,43 @@ export function addPolicies(program: Command, io: CommandIo): void {
       print(io, options, answer, (policy) => policyText(policy, io))
     }
   )
+  addDisable(policies, io)
+}
+
+function addDisable(policies: Command, io: CommandIo): void {
+  const disable = policies
+    .command('disable')
+    .description('answer as if a policy were not there, on every replica')
+    .argument('[name]', 'name of the policy')
+    .option('--all', 'all policies, those that a reload adds too')
+  withExamples(
+    withAdmin(withOutput(withOverrideOptions(disable))),
+    'policies disable backend-from-a --for 30m',
+    'policies disable --all --for 30m --reason incident'
+  ).action(async (name: string | undefined, options: OverrideOptions & AllOption) => {
+    const { path, what } = policyOrAll(name, options)
+    await setOverride(io, `${path}/disable`, options, () => `${what} disabled`)
+  })
+  const enable = policies
+    .command('enable')
+    .description('put a disabled policy in force again; exit code 1 where it is not disabled')
+    .argument('[name]', 'name of the policy')
+    .option('--all', 'all policies, those that were disabled one by one too')
+  withExamples(withAdmin(withOutput(enable)), 'policies enable backend-from-a', 'policies enable --all').action(
+    async (name: string | undefined, options: ListOptions & AllOption) => {
+      const { path, what } = policyOrAll(name, options)
+      await takeBack(io, `${path}/enable`, options, `${what} in force again`)
+    }
+  )
+}
+
+type AllOption = Readonly<{ all?: true }>
+
+function policyOrAll(name: string | undefined, { all }: AllOption): { path: string; what: string } {
+  if ((name === undefined) === (all === undefined)) throw wrongUse('the name of a policy or --all: one of them')
+  return name === undefined
+    ? { path: '/policies', what: 'all policies are' }
+    : { path: `/policies/${encodeURIComponent(name)}`, what: `policy ${name} is` }
 }
 
 const policiesText = ({ policies }: PoliciesJson): string =>
@@ -45,13 +83,15 @@ const policiesText = ({ policies }: PoliciesJson): string =>
 
 const clientsText = ({ clients }: PolicyJson): string => (clients === null ? 'everyone' : clients.join(','))
 
-const orderText = ({ effectiveOrder, isAllDown }: PolicyJson): string =>
-  `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}`
+function orderText({ effectiveOrder, isAllDown, disabled }: PolicyJson): string {
+  if (disabled !== null) return overrideText('disabled', disabled)
+  return `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}`
+}
 
 const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
 
 function policyText(policy: PolicyJson, io: CommandIo): string {
-  const { maxTtlSeconds } = policy
+  const { maxTtlSeconds, lastChange } = policy
   const settings = fields([
     ['name', policy.name],
     ['dnsName', policy.dnsNames.join(', ')],
@@ -64,7 +104,8 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['allowReserved', yesOrNo(policy.allowReserved)],
     ['enforce', yesOrNo(policy.enforce)],
     ['order now', orderText(policy)],
-    ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`]
+    ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`],
+    ['last change', lastChange === null ? 'none' : printable(`${lastChange.at} ${lastChange.kind}: ${lastChange.text}`)]
   ])
   const targets = table(
     ['ORDER', 'TARGET', 'NAME SERVER', 'HEALTH', 'RTT', 'ZONE', 'WEIGHT', 'REGION', 'ANSWERS', 'SHARE', 'WHY'],
@@ -83,8 +124,10 @@ function targetRows(target: TargetJson, io: CommandIo): (string | null)[][] {
     String(target.answers),
     percent(target.answerShare)
   ]
+  const drained = target.drained === null ? null : overrideText('drained', target.drained)
   if (target.servers.length === 0) {
-    return [[place, target.id, target.addresses.join(',') || null, healthText(target.health, io), null, ...whole, null]]
+    const addresses = target.addresses.join(',') || null
+    return [[place, target.id, addresses, healthText(target.health, io), null, ...whole, drained]]
   }
   return target.servers.map(({ server, health, rttMs, reason }, at) => [
     ...(at === 0 ? [place, target.id] : ['', '']),
@@ -92,6 +135,6 @@ function targetRows(target: TargetJson, io: CommandIo): (string | null)[][] {
     healthText(health, io),
     elapsed(rttMs),
     ...(at === 0 ? whole : whole.map(() => '')),
-    printable(reason) || null
+    drained ?? (printable(reason) || null)
   ])
 }

@@ -5,6 +5,8 @@ import { addCache } from './cache.ts'
 import { addCheck } from './check.ts'
 import { CommandFailure, exitCode, type CommandIo, type ExitCode } from './command-io.ts'
 import { addDemo } from './demo.ts'
+import { addEvents } from './events.ts'
+import { addHealth } from './health.ts'
 import { addPeers } from './peers.ts'
 import { addPolicies } from './policies.ts'
 import { addQuery } from './query.ts'
@@ -63,7 +65,9 @@ function buildProgram(io: CommandIo): Command {
     addRecords,
     addPolicies,
     addPeers,
-    addCache
+    addCache,
+    addEvents,
+    addHealth
   ]) {
     add(program, io)
   }

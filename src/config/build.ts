@@ -1,11 +1,12 @@
 /** Makes the typed Config of a file's content that has passed every check. */
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, extname, isAbsolute, join, resolve } from 'node:path'
 import { NetworkSet, parseNetworks, type Network } from '../base/network.ts'
 import { parseRecordLine } from '../wire/record-text.ts'
 import type {
   ClusterConfig,
   Config,
   ForwardConfig,
+  OverridesConfig,
   PeerConfig,
   PolicyConfig,
   SourceConfig,
@@ -49,6 +50,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
     },
     threads: content.threads,
     lameDuckMs: content.lameDuck,
+    overrides: buildOverrides(content, around),
     log: {
       level: content.log.level,
       querySample: content.log.queries === 'off' ? null : content.log.queries.sample
@@ -108,6 +110,22 @@ function buildSource(source: FileContent['cluster']['source'], around: Surroundi
     kubeconfig: kubeconfig === undefined ? null : absolutePath(kubeconfig, around),
     context: context ?? null
   }
+}
+
+/** What the operator sets at run time is kept under this name, unless another one is configured. */
+const overridesConfigMap = 'peerdns-overrides'
+
+function buildOverrides({ overrides, cluster }: FileContent, around: Surroundings): OverridesConfig {
+  if (overrides === 'off') return { kind: 'off' }
+  const given = overrides === 'auto' ? {} : overrides
+  if (given.file !== undefined) return { kind: 'file', path: absolutePath(given.file, around) }
+  if (given.configMap === undefined && cluster.source.kubernetes === undefined) {
+    // Not `.yaml` or `.json`: the folder may also be one of manifests.
+    const name = `${basename(around.file, extname(around.file))}.state`
+    return { kind: 'file', path: resolve(around.folder, name) }
+  }
+  const [name = overridesConfigMap, namespace = null] = given.configMap?.split('/').reverse() ?? []
+  return { kind: 'config-map', namespace, name }
 }
 
 function buildForward(entry: Forward, around: Surroundings): ForwardConfig {

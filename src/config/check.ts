@@ -7,13 +7,31 @@ import { checkCluster } from './check-cluster.ts'
 import { checkPolicies } from './check-policies.ts'
 import { checkRecords } from './check-records.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
+import { wordList } from './option.ts'
 
 export function checkDraft(draft: FileDraft, options: CheckOptions): void {
   checkCluster(draft, options)
   checkRecords(draft, options)
+  checkOverrides(draft, options)
   checkPeers(draft, options)
   checkPolicies(draft, options)
   checkAddresses(draft, options)
+}
+
+const overrideKinds = ['file', 'configMap'] as const
+
+function checkOverrides({ overrides, cluster }: FileDraft, { report }: CheckOptions): void {
+  if (overrides === undefined || typeof overrides === 'string') return
+  const given = overrideKinds.filter((kind) => Object.hasOwn(overrides, kind))
+  const expected = `exactly one of ${wordList(overrideKinds)}`
+  if (given.length === 0) report({ path: ['overrides'], at: 'key', message: 'there is no place', expected })
+  for (const kind of given.slice(1)) {
+    report({ path: ['overrides', kind], at: 'key', message: `a second place beside \`${given[0]}\``, expected })
+  }
+  const source = cluster?.source
+  if (overrides.configMap === undefined || source === undefined || Object.hasOwn(source, 'kubernetes')) return
+  const message = 'a ConfigMap needs an API server, which is only there with `source.kubernetes`'
+  report({ path: ['overrides', 'configMap'], at: 'value', message, expected: '`file`, or another source' })
 }
 
 /** A probe that waits longer than this many probes take would never tell in time. */

@@ -32,6 +32,7 @@ export type Config = Readonly<{
   threads: number
   /** How long queries are still taken after SIGTERM. */
   lameDuckMs: number
+  overrides: OverridesConfig
   log: LogConfig
   limits: LimitsConfig
   /** Regions of clients; the longest prefix that holds the client counts. */
@@ -92,6 +93,14 @@ export type CacheConfig = Readonly<{
   /** How long after its TTL an answer may be given while its source is unreachable; 0: never. */
   serveStaleSeconds: number
 }>
+
+/** Where the operator's drains and disabled policies are kept. */
+export type OverridesConfig =
+  | Readonly<{ kind: 'off' }>
+  /** Absolute path. */
+  | Readonly<{ kind: 'file'; path: string }>
+  /** `namespace` null: the one that we run in, or that of the kubeconfig. Only with `source.kubernetes`. */
+  | Readonly<{ kind: 'config-map'; namespace: string | null; name: string }>
 
 export type LogConfig = Readonly<{
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent'

@@ -11,10 +11,13 @@ import {
   networkKey,
   networks,
   option,
+  optional,
+  path,
   required,
   seconds,
   section,
   size,
+  text,
   whole,
   word,
   notYet
@@ -55,6 +58,17 @@ const limitsSection = section({
   )
 })
 
+const overridesSection = section({
+  file: optional(path(), 'A state file; it is made with the first action.'),
+  configMap: optional(
+    text(
+      /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\/)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
+      'the name of a ConfigMap like peerdns-overrides, or namespace/name'
+    ),
+    'A ConfigMap, which all replicas watch; without a namespace it is the one that we run in, or that of the kubeconfig.'
+  )
+})
+
 export const serverOptions = {
   listen: option(
     list(listenAddress(), 1),
@@ -79,6 +93,11 @@ export const serverOptions = {
   ),
   cache: option(cacheSection, {}, 'The cache of what peers and resolvers answered.'),
   threads: notYet(option(whole({ min: 1, max: 64 }), 1, 'Threads that answer queries.'), 'more than 1'),
+  overrides: option(
+    z.union([word('auto', 'off'), overridesSection]),
+    'auto',
+    'Where drains and disabled policies are kept: `off`, or exactly one of the keys below. `auto`: the ConfigMap `peerdns-overrides` with `source.kubernetes`, else a state file beside this file, named like it with `.state`.'
+  ),
   lameDuck: option(
     duration({ min: '0s', max: '10m' }),
     '0s',

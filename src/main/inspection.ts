@@ -50,6 +50,9 @@ export function inspectionOf(server: RunningServer): Inspectable {
     source: () => server.view.status(),
     zones: () => [...server.view.zones.zones.all()],
     peers: () => server.peers.status(),
+    events: server.operator.events,
+    overrides: () => server.operator.status(),
+    act: async (request) => server.operator.act(request),
     policyOrder: (policy) => policyOrder(dataPlane.parts, policy),
     listenerStats: () => server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() },
     cacheEntries: (suffix, limit) => {

@@ -6,6 +6,7 @@ import type { Config, ForwardConfig, PeerConfig } from '../config/config.ts'
 import { GradualReturn } from '../health/gradual-return.ts'
 import type { Health } from '../health/health-state.ts'
 import { ProbeSchedule } from '../health/probe.ts'
+import type { EventRing } from '../operator/event-ring.ts'
 import { InFlightLimit } from '../peer/in-flight-limit.ts'
 import { Peer } from '../peer/peer.ts'
 import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
@@ -22,7 +23,13 @@ import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
 import { loadOptions } from './load-options.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
-type Dependencies = Readonly<{ clock: Clock; log: Logger; random: () => number; instanceId: string }>
+type Dependencies = Readonly<{
+  clock: Clock
+  log: Logger
+  random: () => number
+  instanceId: string
+  events: EventRing
+}>
 
 /** One peer with its probes. */
 class ProbedPeer {
@@ -50,6 +57,7 @@ class ProbedPeer {
     this.gradualReturn = new GradualReturn(parts.clock, parts.onStandingChange)
     this.#unsubscribe =
       this.#probes?.subscribe(({ server, from, to, reason }) => {
+        parts.events.add({ kind: 'health', peer: options.id, text: `${server} ${from} -> ${to}: ${reason}` })
         parts.log[to === 'down' ? 'warn' : 'info'](
           { peer: options.id, server, from, to, reason },
           'the health of a server changed'

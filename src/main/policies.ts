@@ -1,10 +1,12 @@
-/** The policy table of a configuration. */
+/** The policies of a configuration, and the table of those that are in force. */
 import type { Config } from '../config/config.ts'
 import { PolicyTable } from '../policy/policy-table.ts'
 import type { Policy } from '../policy/policy.ts'
 
-export function policyTable(config: Config): PolicyTable {
-  const policies: Policy[] = config.policies.map((policy) => ({
+/** @param isDisabled names the policies that an operator took out: names are answered as if these were not there. */
+export function policyTable(config: Config, isDisabled: (name: string) => boolean): PolicyTable {
+  const inForce = config.policies.filter(({ name }) => !isDisabled(name))
+  const policies: Policy[] = inForce.map((policy) => ({
     name: policy.name,
     dnsNames: policy.dnsNames,
     targets: policy.targets,

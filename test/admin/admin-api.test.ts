@@ -79,7 +79,9 @@ test('the two listeners, and health', async (t) => {
   ]
   const routes = healthRoutes({ ...b.inspect, readiness: () => ({ isReady: false, conditions }) })
   const reply = async (path: string, query = ''): Promise<unknown> =>
-    routes.find((route) => route.path === path)!.handler({ params: {}, query: new URLSearchParams(query), body: null })
+    routes
+      .find((route) => route.path === path)!
+      .handler({ params: {}, query: new URLSearchParams(query), body: null, clientAddress: '127.0.0.1' })
   t.match(await reply('/readyz'), { status: 503, body: 'not ready: serving\n' })
   t.match(await reply('/readyz', 'verbose'), {
     status: 503,

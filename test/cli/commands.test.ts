@@ -2,22 +2,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
-import type { CommandIo } from '../../src/cli/command-io.ts'
-import { run } from '../../src/cli/run.ts'
 import { elapsed, printable, table } from '../../src/cli/table.ts'
+import { command, type Result } from '../support/command.ts'
 import { startStubPeer, type StubFault, type StubRecord } from '../support/stub-peer.ts'
 import { startTwoClusters } from '../support/two-clusters.ts'
-
-type Result = Readonly<{ code: number; out: string; err: string }>
-
-async function command(line: string, env: CommandIo['env'] = {}, colors = false): Promise<Result> {
-  let out = ''
-  let err = ''
-  const io: CommandIo = { out: (text) => void (out += text), err: (text) => void (err += text), env, colors }
-  const args = line === '' ? [] : line.split(' ')
-  const code = await run(args, io)
-  return { code, out, err }
-}
 
 /** `out` and `err` are looked for in the command's output; without `err` nothing may be on standard error. */
 type Row = Readonly<{ line: string; code: number; out?: RegExp; err?: RegExp }>
@@ -50,6 +38,11 @@ test('run: wrong use is one line and exit code 2; help and version are 0', async
     { line: 'query a --timeout 0s', code: 2, err: /^peerdns: --timeout: wait for some time\n$/ },
     { line: 'cache show a --suffix b', code: 2, err: /^peerdns: a name or --suffix, not both\n$/ },
     { line: 'cache flush a --suffix b', code: 2, err: /^peerdns: a name or --suffix, not both\n$/ },
+    { line: 'policies disable', code: 2, err: /^peerdns: the name of a policy or --all: one of them\n$/ },
+    { line: 'policies disable x --all', code: 2, err: /^peerdns: the name of a policy or --all: one of them\n$/ },
+    { line: 'policies enable', code: 2, err: /^peerdns: the name of a policy or --all: one of them\n$/ },
+    { line: 'peers drain', code: 2, err: /^peerdns: missing required argument 'name'\n$/ },
+    { line: 'health --url ftp://x', code: 2, err: /^peerdns: --url: `ftp:\/\/x` is not a URL like http:\/\/127\.0\.0\.1:9154\n$/ },
     { line: 'status --admin ftp://x', code: 2, err: /^peerdns: --admin: `ftp:\/\/x` is not a URL like http:\/\/127\.0\.0\.1:9154\n$/ }
   ] // prettier-ignore
   for (const row of rows) {
@@ -60,8 +53,21 @@ test('run: wrong use is one line and exit code 2; help and version are 0', async
   }
   const { out } = await command('--help')
   const commands = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!).filter((name) => name !== 'help')
-  t.same(commands, ['serve', 'check', 'demo', 'query', 'trace', 'status', 'records', 'policies', 'peers', 'cache'])
-  const leaves = commands.flatMap((name) => ({ records: ['records list'], policies: ['policies list', 'policies describe'], peers: ['peers list'], cache: ['cache show', 'cache flush'] })[name] ?? [name]) // prettier-ignore
+  t.same(commands, [
+    'serve',
+    'check',
+    'demo',
+    'query',
+    'trace',
+    'status',
+    'records',
+    'policies',
+    'peers',
+    'cache',
+    'events',
+    'health'
+  ])
+  const leaves = commands.flatMap((name) => ({ records: ['records list'], policies: ['policies list', 'policies describe', 'policies disable', 'policies enable'], peers: ['peers list', 'peers drain', 'peers undrain'], cache: ['cache show', 'cache flush'] })[name] ?? [name]) // prettier-ignore
   for (const leaf of leaves) {
     const help = await command(`${leaf} --help`)
     t.equal(help.code, 0, `${leaf} --help`)

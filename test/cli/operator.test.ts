@@ -1,0 +1,114 @@
+/** The operator's commands against a running server, and after its restart. */
+import { test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { RunningServer } from '../../src/main.ts'
+import { command } from '../support/command.ts'
+import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { startTwoClusters } from '../support/two-clusters.ts'
+
+const api = 'api.backend.svc.cluster.local'
+
+test('peers drain and undrain: the next target answers, also after a restart, until the time is over', async (t) => {
+  const { b, adminUrl, dns } = await startTwoClusters(t)
+  const [address = '', port = ''] = dns.split(':')
+  const where = { address, port: Number(port) }
+  const env = { PEERDNS_ADMIN: adminUrl, USER: 'alice' }
+  t.equal((await ask(where, api)).text, '172.30.1.0')
+  t.match(await command('peers drain cluster-a --for 10m --reason upgrade', env), { code: 0, err: '', out: /^peer cluster-a is drained for (10m0s|9m5\ds), until \S+; kept in the file / }) // prettier-ignore
+  t.equal((await ask(where, api)).text, '10.1.1.20', 'at once, though the answer is cached')
+  t.match((await command('peers list', env)).out, /cluster-a .* drained for 9m5\ds by alice: upgrade\n/)
+  const described = (await command('policies describe backend-from-a', env)).out
+  t.match(
+    described,
+    /order now +local\n[^]*last change [^\n]* drain: peer cluster-a drained for 10m by alice: upgrade\n/
+  )
+  t.match(described, /left out +peer:cluster-a [^\n]* drained for 9m5\ds by alice: upgrade\n/)
+  t.match(await command('peers drain nope', env), { code: 1, err: 'peerdns: no peer is called `nope`; there are cluster-a\n' }) // prettier-ignore
+  const again = new RunningServer(b.config, systemClock, silentLog)
+  t.teardown(() => again.stop({ force: true }))
+  await b.stop({ force: true })
+  await again.start(false)
+  const bound = again.dnsAddresses[0]!
+  t.equal((await ask(bound, api)).text, '10.1.1.20', 'after a restart')
+  const url = `http://127.0.0.1:${again.adminAddress!.port}`
+  t.match(await command('peers undrain cluster-a', { PEERDNS_ADMIN: url }), { code: 0, out: /^peer cluster-a is not drained any more; / }) // prettier-ignore
+  t.equal((await ask(bound, api)).text, '172.30.1.0')
+  t.match(await command('peers undrain cluster-a', { PEERDNS_ADMIN: url }), { code: 1, err: 'peerdns: peer `cluster-a` is not drained\n' }) // prettier-ignore
+  await command('peers drain cluster-a --for 1s', { PEERDNS_ADMIN: url })
+  t.equal((await ask(bound, api)).text, '10.1.1.20')
+  t.ok(await until(async () => (await ask(bound, api)).text === '172.30.1.0'), 'when its time is over')
+})
+
+test('policies disable and enable: answered as if the policy were not there', async (t) => {
+  const { b, adminUrl, dns } = await startTwoClusters(t)
+  const [address = '', port = ''] = dns.split(':')
+  const where = { address, port: Number(port) }
+  const env = { PEERDNS_ADMIN: adminUrl, USER: 'alice' }
+  const answer = async (): Promise<string> => (await ask(where, api)).text
+  t.equal(await answer(), '172.30.1.0')
+  const done = await command('policies disable backend-from-a --for 30m --reason upgrade', env)
+  t.match(done, { code: 0, err: '', out: /^policy backend-from-a is disabled for (30m0s|29m5\ds), until [^;]+; kept in the file .*config-b\.state\n$/ }) // prettier-ignore
+  t.equal(await answer(), '10.1.1.20', 'our own zone answers')
+  t.match((await command('policies list', env)).out, /backend-from-a .* disabled for 29m5\ds by alice: upgrade/)
+  const described = await command('policies describe backend-from-a', env)
+  t.match(described.out, /order now +disabled for [^\n]*\n[^]*last change +[^\n]* disable: policy backend-from-a disabled for 30m by alice: upgrade\n/) // prettier-ignore
+  t.match(await command('policies enable backend-from-a', env), { code: 0, out: /^policy backend-from-a is in force again; kept in/ }) // prettier-ignore
+  t.equal(await answer(), '172.30.1.0')
+  t.match(await command('policies enable backend-from-a', env), { code: 1, err: 'peerdns: policy `backend-from-a` is not disabled\n' }) // prettier-ignore
+  t.match(await command('policies disable nope', env), { code: 1, err: 'peerdns: no policy is called `nope`; there are backend-from-a, fixed\n' }) // prettier-ignore
+  t.match(await command('policies disable fixed --for 5', env), { code: 2, err: /^peerdns: for: a bare number has no unit/ }) // prettier-ignore
+  t.match(await command('policies disable fixed --for 0s', env), { code: 2, err: /out of bounds/ })
+
+  t.match(await command('policies disable --all', env), { code: 0, out: /^all policies are disabled until it is taken back; / }) // prettier-ignore
+  t.equal(await answer(), '10.1.1.20')
+  t.equal((await ask(where, 'fixed.example')).rcode, 'REFUSED')
+  t.match(await command('policies enable fixed', env), { code: 1, err: /all policies are disabled at once/ })
+  t.equal((await command('policies enable --all', env)).code, 0)
+  t.match(await command('policies enable --all', env), { code: 1, err: 'peerdns: no policy is disabled\n' })
+  t.equal(await answer(), '172.30.1.0')
+  t.equal(b.operator.holding.allPolicies, null)
+})
+
+test('events: what happened, since when, and as JSON', async (t) => {
+  const { adminUrl } = await startTwoClusters(t)
+  const env = { PEERDNS_ADMIN: adminUrl }
+  await command('policies disable fixed', env)
+  const { code, out } = await command('events --since 1h', env)
+  t.equal(code, 0)
+  t.match(out, /^TIME +KIND +ABOUT +WHAT\n\d{4}-\d\d-\d\dT\S+Z +start +- +version [^\n]*\n[^]*disable +fixed +policy fixed disabled until it is taken back\n/) // prettier-ignore
+  const { events } = JSON.parse((await command('events -o json', env)).out) as { events: { kind: string }[] }
+  t.ok(events.some(({ kind }) => kind === 'start'))
+  t.match(await command('events --since yesterday', env), { code: 2, err: /^peerdns: since: `yesterday` is not a dur/ })
+  t.match(await command('events --since 1ms', env), { code: 0, out: /^(no events in the last 1ms\n|TIME)/ })
+})
+
+test('events: reloads with what they changed, refused ones with why; what is not bound is said each time', async (t) => {
+  const config = (rest: string): string => clusterB(`forward: []\n${rest}`)
+  const { server, writeConfig } = await startInProcess(t, config(''), { watchConfig: true })
+  const texts = (): string[] => server.operator.events.since(0).map(({ kind, text }) => `${kind}: ${text}`)
+  writeConfig(config('policies: [{name: p, dnsName: x.example, targets: [{addresses: [10.9.0.7]}]}]'))
+  t.ok(await until(() => texts().includes('reload: policy p added')))
+  writeConfig(config('policies: 5'))
+  t.ok(await until(() => texts().some((text) => text.startsWith('reload-refused: '))))
+  const warnings = (): number => texts().filter((text) => text.includes('take effect with the next start only')).length
+  writeConfig(config('observe: "127.0.0.1:1"'))
+  t.ok(await until(() => warnings() === 1))
+  t.ok(texts().includes('reload: policy p removed'))
+  writeConfig(config('observe: "127.0.0.1:1"\nlameDuck: 1s'))
+  t.ok(await until(() => warnings() === 2), 'the file before is not what is bound')
+  const taken = server.reloads.taken
+  writeConfig(config('lameDuck: 2s'))
+  t.ok(await until(() => server.reloads.taken === taken + 1))
+  t.equal(warnings(), 2, 'back at what is bound')
+})
+
+test('health: alive, ready, and neither', async (t) => {
+  const { b, adminUrl, observeUrl } = await startTwoClusters(t)
+  t.match(await command('health', { PEERDNS_ADMIN: adminUrl }), { code: 0, out: 'ok\n', err: '' })
+  t.match(await command(`health --url ${observeUrl}`), { code: 0, out: 'ok\n' })
+  t.match(await command(`health --ready --url ${observeUrl}`), { code: 0, out: 'ready\n' })
+  t.match(await command(`health --url ${adminUrl}/nothing`), { code: 1, err: /^peerdns: \/healthz says 404: / })
+  await b.stop({ force: true })
+  t.match(await command(`health --url ${observeUrl}`), { code: 1, err: /^peerdns: no answer from http:/ })
+})
