@@ -4,7 +4,7 @@
  * Units are in the key names; ages and durations are in milliseconds, TTLs in seconds. Names and RDATA are in
  * presentation format, names with their last dot. What is not known is null.
  */
-import type { ResourceHealth } from './inspectable.ts'
+import type { ResourceHealth, SourceClustersHealth } from './inspectable.ts'
 
 export type Health = 'up' | 'down' | 'unknown'
 
@@ -51,6 +51,8 @@ export type StatusJson = Readonly<{
     lastSignOfLifeAgeMs: number | null
     /** Each kind that is followed by list and watch. */
     resources: readonly ResourceHealth[]
+    /** Source clusters of ServiceImports by their Leases; null unless `cluster.leases` is set. */
+    sourceClusters: SourceClustersHealth | null
     problems: readonly Readonly<{ where: string; reason: string }>[]
     problemsTotal: number
   }>

@@ -41,6 +41,24 @@ export type ResourceHealth = Readonly<{
   lastError: Readonly<{ text: string; ageMs: number }> | null
 }>
 
+/** A source cluster of ServiceImports that renews a Lease in this cluster. */
+export type SourceClusterHealth = Readonly<{
+  cluster: string
+  /** `namespace/name`. */
+  lease: string
+  /** Whether its endpoints are left out of the answers. */
+  isLost: boolean
+  /** Since we saw the Lease renewed, or saw it first. */
+  renewedAgoMs: number
+  durationMs: number
+}>
+
+export type SourceClustersHealth = Readonly<{
+  clusters: readonly SourceClusterHealth[]
+  lossesTotal: number
+  returnsTotal: number
+}>
+
 export type SourceStatus = Readonly<{
   kind: 'manifests' | 'kubernetes' | 'mirror'
   hasSynced: boolean
@@ -50,6 +68,8 @@ export type SourceStatus = Readonly<{
   lastSignOfLifeAgeMs: number | null
   /** Each kind that is followed by list and watch; empty for manifests. */
   resources: readonly ResourceHealth[]
+  /** null where nobody looks at Leases. */
+  sourceClusters: SourceClustersHealth | null
   /** What was left out or could not be read, bounded; `total` counts all since the start. */
   problems: readonly Readonly<{ where: string; reason: string }>[]
   problemsTotal: number

@@ -1,8 +1,8 @@
 /** Metrics of what the server knows: its zones and their source, its peers, its configuration. */
-import { zonesInMetrics } from '../base/limits.ts'
+import { sourceClustersInMetrics, zonesInMetrics } from '../base/limits.ts'
 import { nameToText } from '../wire/name.ts'
 import { byLabel, counter, gauge, type Metric, type Sample } from './exposition.ts'
-import type { Inspectable, ResourceHealth } from './inspectable.ts'
+import type { Inspectable, ResourceHealth, SourceClusterHealth, SourceClustersHealth } from './inspectable.ts'
 
 const healths = ['up', 'down', 'unknown'] as const
 
@@ -64,7 +64,41 @@ export function sourceMetrics(inspect: Inspectable): Metric[] {
       'Time since the source of our objects last gave a sign of life; no sample before the first.',
       age === null ? [] : age / 1000
     ),
-    ...resourceMetrics(source.resources)
+    ...resourceMetrics(source.resources),
+    ...sourceClusterMetrics(source.sourceClusters)
+  ]
+}
+
+/** One series for each source cluster that has a Lease; none unless `cluster.leases` is set. */
+function sourceClusterMetrics(health: SourceClustersHealth | null): Metric[] {
+  // A cluster may have several Leases: the one renewed last speaks.
+  const byCluster = new Map<string, SourceClusterHealth>()
+  for (const lease of health?.clusters ?? []) {
+    const other = byCluster.get(lease.cluster)
+    if (other === undefined && byCluster.size >= sourceClustersInMetrics) continue
+    if (other === undefined || lease.renewedAgoMs < other.renewedAgoMs) byCluster.set(lease.cluster, lease)
+  }
+  const each = (valueOf: (lease: SourceClusterHealth) => number): Sample[] =>
+    [...byCluster.values()].map((lease) => ({ labels: { source_cluster: lease.cluster }, value: valueOf(lease) }))
+  return [
+    gauge(
+      'peerdns_source_cluster_alive',
+      '1 while a source cluster of ServiceImports renews its Lease, 0 while its endpoints are left out.',
+      each(({ isLost }) => (isLost ? 0 : 1))
+    ),
+    gauge(
+      'peerdns_source_cluster_lease_age_seconds',
+      'Time since the Lease of a source cluster was seen to be renewed, or was first seen.',
+      each(({ renewedAgoMs }) => renewedAgoMs / 1000)
+    ),
+    counter(
+      'peerdns_source_cluster_changes_total',
+      'Source clusters that left the answers, and that came back.',
+      byLabel('change', [
+        ['lost', health?.lossesTotal ?? 0],
+        ['returned', health?.returnsTotal ?? 0]
+      ])
+    )
   ]
 }
 

@@ -178,6 +178,12 @@ export const auditEveryMs = 600_000
 export const auditCatchUpMs = 5_000
 /** The same after a watch broke: behind it may be an API server with other storage. No oftener than this. */
 export const auditSoonMs = 30_000
+/** A Lease that ran out is asked for once more. If that takes longer, the API server was away, and it gets its time anew. */
+export const leaseAnswerMaxMs = 3_000
+/** A Lease that is seen for the first time and ran out longer ago is not given its time once more. */
+export const leaseClockSkewMs = 300_000
+/** Leases are looked at no less often than this; a timer cannot hold the longest duration that they may have. */
+export const leaseTimerMaxMs = 60_000
 /** Work on lists and watches in one turn of the event loop, with what listens to them; everybody else waits for it. */
 export const apiTurnMs = 4
 export const apiObjectsPerTurn = 500
@@ -251,6 +257,8 @@ export const apiPageEntries = 1_000
 export const apiMaxPageEntries = 10_000
 /** Zones that have series of their own: reverse networks may make thousands of them. */
 export const zonesInMetrics = 64
+/** The same for source clusters that renew a Lease. */
+export const sourceClustersInMetrics = 256
 /** How often the event loop's lag is measured. */
 export const loopLagEveryMs = 500
 /** Dead entries that one sweep drops at the most, and how often it runs. */

@@ -12,25 +12,27 @@ import { RRTYPE } from '../wire/iana.ts'
 import { parentOf } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import type { ServiceState } from '../zone/zone-change.ts'
 import type { ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
 import { buildClustersetRecords } from './clusterset-records.ts'
 import { Contributions } from './contributions.ts'
 import { EditBatch, isHidden } from './edit-batch.ts'
-import type { Endpoint, EndpointGroup } from './endpoint-objects.ts'
+import type { EndpointGroup } from './endpoint-objects.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
 import type { HandWrittenRecords } from './hand-written.ts'
 import { LeftOutObjects } from './left-out.ts'
 import type { LeftOutObject } from './left-out.ts'
 import type { ObjectEvent } from './object-event.ts'
 import { ObjectTables, serviceKey } from './object-tables.ts'
+import { isObjectKind } from './objects.ts'
 import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
 import { buildPodRecords, synthesizePod } from './pod-records.ts'
 import type { PodMode } from './pod-records.ts'
 import { nameBelow, replaceSets } from './record-sets.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
+import { describeIn } from './service-description.ts'
+import type { ServiceDescription } from './service-description.ts'
 import { buildImportInZone, buildServiceRecords } from './service-records.ts'
 import type { ServiceRecords } from './service-records.ts'
 import { ServiceZone } from './service-zone.ts'
@@ -59,18 +61,6 @@ export type ClusterOptions = Readonly<{
   epoch?: string
 }>
 
-/** What one zone says of a Service, for the status page and the command line. */
-export type ServiceInZone = Readonly<{
-  owner: DomainName
-  state: ServiceState
-  /** All its endpoints, whatever their state; null where there is neither a slice nor an Endpoints object. */
-  endpoints: readonly (Endpoint & Readonly<{ sourceCluster: string }>)[] | null
-  records: readonly RRset[]
-}>
-
-/** null: nothing in that zone. */
-export type ServiceDescription = Readonly<{ zone: ServiceInZone | null; clustersetZone: ServiceInZone | null }>
-
 const localRank = 0
 const clustersetRank = 1
 /** The types that we generate at names; hand-written ones take their place. */
@@ -96,6 +86,8 @@ export class ClusterZones {
   readonly #podSets = new Map<string, readonly RRset[]>()
   /** `<namespace>.pod.<zone>` of the namespaces that exist. */
   readonly #podParents = new Set<DomainName>()
+  /** Source clusters whose imported endpoints are not given out. */
+  readonly #lostClusters = new Set<string>()
   readonly #leftOut: LeftOutObjects
   readonly #services: ServiceZone
   readonly #imports: ServiceZone
@@ -154,6 +146,24 @@ export class ClusterZones {
     this.stats.batchesTotal += 1
     const batch = new EditBatch(this.#handWritten.byOwner)
     this.#writeTouched(batch)
+    this.stats.zoneChangesTotal += batch.apply(originAtMs)
+  }
+
+  /**
+   * Says that the imported endpoints of a source cluster are left out from now on, or given out again.
+   * @returns the Services that this may change, to be given to `rewrite`; until then they stay as they are.
+   */
+  setSourceCluster(sourceCluster: string, isLost: boolean): readonly string[] {
+    if (isLost) this.#lostClusters.add(sourceCluster)
+    else this.#lostClusters.delete(sourceCluster)
+    return this.#tables.importsOf(sourceCluster)
+  }
+
+  /** Computes these Services again. */
+  rewrite(keys: readonly string[], originAtMs: number): void {
+    const batch = new EditBatch(this.#handWritten.byOwner)
+    for (const key of keys) this.#writeService(key, batch)
+    this.#pointers.flush(batch)
     this.stats.zoneChangesTotal += batch.apply(originAtMs)
   }
 
@@ -220,17 +230,12 @@ export class ClusterZones {
   /** What we know of a Service name: as a Service, and as an import. */
   describeService(namespace: string, name: string): ServiceDescription {
     const key = serviceKey(namespace, name)
-    const describe = (zone: ServiceZone, groups: readonly EndpointGroup[] | null): ServiceInZone | null => {
-      const held = zone.held(key)
-      if (held === null) return null
-      const endpoints = groups?.flatMap(({ endpoints, sourceCluster }) =>
-        endpoints.map((endpoint) => ({ ...endpoint, sourceCluster }))
-      )
-      return { owner: held.owner, state: held.state, endpoints: endpoints ?? null, records: held.sets }
-    }
     const importGroups = this.#tables.groupsOfImport(key)
     const ownGroups = this.#tables.services.has(key) ? this.#tables.groupsOfService(key) : importGroups
-    return { zone: describe(this.#services, ownGroups), clustersetZone: describe(this.#imports, importGroups) }
+    return {
+      zone: describeIn(this.#services, key, ownGroups),
+      clustersetZone: describeIn(this.#imports, key, importGroups)
+    }
   }
 
   #take(event: ObjectEvent): void {
@@ -269,7 +274,7 @@ export class ClusterZones {
     const { zone, clustersetZone, ttlSeconds, importsInZone, clusterName } = this.#options
     const service = this.#tables.services.get(key)
     const serviceImport = this.#tables.imports.get(key)
-    const importGroups = serviceImport === undefined ? null : this.#tables.groupsOfImport(key)
+    const importGroups = serviceImport === undefined ? null : this.#livingGroups(key)
     let records: ServiceRecords | null = null
     if (service !== undefined) {
       records = buildServiceRecords(service, this.#tables.groupsOfService(key), zone, ttlSeconds)
@@ -282,6 +287,13 @@ export class ClusterZones {
         ? null
         : buildClustersetRecords(serviceImport, importGroups, clustersetZone, ttlSeconds, clusterName)
     this.#imports.replace(key, imported, batch)
+  }
+
+  /** The slices of an import, as far as their clusters are alive; null where it has none at all. */
+  #livingGroups(key: string): readonly EndpointGroup[] | null {
+    const groups = this.#tables.groupsOfImport(key)
+    if (groups === null || this.#lostClusters.size === 0) return groups
+    return groups.filter(({ sourceCluster }) => !this.#lostClusters.has(sourceCluster))
   }
 
   /** A namespace that exists is NODATA, also when it is empty. */
@@ -381,9 +393,6 @@ export class ClusterZones {
     return synthesizePod(qname, qtype, this.#options.ttlSeconds)
   }
 }
-
-const objectKinds = new Set<string>(['Service', 'EndpointSlice', 'Endpoints', 'Namespace', 'ServiceImport', 'Pod'])
-const isObjectKind = (kind: string): kind is ObjectKind => objectKinds.has(kind)
 
 const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((text) => other.includes(text))

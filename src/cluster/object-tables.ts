@@ -6,6 +6,7 @@
  */
 import type { EndpointGroup, Endpoints, EndpointSlice } from './endpoint-objects.ts'
 import { HeldSlice } from './held-slice.ts'
+import type { Lease } from './lease-objects.ts'
 import type { KubernetesObject, Namespace, ObjectKind, Pod } from './objects.ts'
 import type { Service, ServiceImport } from './service-objects.ts'
 
@@ -41,6 +42,7 @@ export class ObjectTables {
   readonly imports = new Map<string, ServiceImport>()
   readonly pods = new Map<string, Pod>()
   readonly #endpoints = new Map<string, Endpoints>()
+  readonly #leases = new Map<string, Lease>()
   readonly #namespaces = new Map<string, Namespace>()
   readonly #slices = new Map<string, EndpointSlice>()
   readonly #slicesOfServices: SlicesByService = new Map()
@@ -58,7 +60,8 @@ export class ObjectTables {
       Endpoints: this.#endpoints.size,
       Namespace: this.#namespaces.size,
       ServiceImport: this.imports.size,
-      Pod: this.pods.size
+      Pod: this.pods.size,
+      Lease: this.#leases.size
     }
   }
 
@@ -115,6 +118,13 @@ export class ObjectTables {
     return this.#slicesOfImports.get(key) ?? null
   }
 
+  /** The keys of the imports that have a slice of this source cluster. */
+  importsOf(sourceCluster: string): string[] {
+    return [...this.#slicesOfImports]
+      .filter(([, slices]) => slices.some((slice) => slice.sourceCluster === sourceCluster))
+      .map(([key]) => key)
+  }
+
   /** The addresses of the cluster's DNS Service; none where we know of none. */
   dnsServiceAddresses(): readonly string[] {
     const [best] = [...this.#dnsServices.values()]
@@ -131,7 +141,8 @@ export class ObjectTables {
       Endpoints: this.#endpoints as Map<string, never>,
       Namespace: this.#namespaces as Map<string, never>,
       ServiceImport: this.imports as Map<string, never>,
-      Pod: this.pods as Map<string, never>
+      Pod: this.pods as Map<string, never>,
+      Lease: this.#leases as Map<string, never>
     }
     return tables[kind]
   }
@@ -174,12 +185,13 @@ export class ObjectTables {
         touched.pods.add(key)
         break
       case 'Namespace':
+      case 'Lease':
         break
     }
   }
 
   #countResident(object: KubernetesObject, change: 1 | -1): void {
-    if (object.kind === 'EndpointSlice' || object.kind === 'Endpoints') return
+    if (object.kind === 'EndpointSlice' || object.kind === 'Endpoints' || object.kind === 'Lease') return
     const namespace = object.kind === 'Namespace' ? object.name : object.namespace
     const residents = (this.#residents.get(namespace) ?? 0) + change
     if (residents === 0) this.#residents.delete(namespace)

@@ -7,6 +7,8 @@
  */
 import { reduceEndpoints, reduceEndpointSlice } from './endpoint-objects.ts'
 import type { Endpoints, EndpointSlice } from './endpoint-objects.ts'
+import { reduceLease } from './lease-objects.ts'
+import type { Lease } from './lease-objects.ts'
 import { asFields, asText, field, fieldsAt, isLabel, listAt, ObjectError, textAt } from './object-fields.ts'
 import type { Fields } from './object-fields.ts'
 import { canonicalAddress } from './address.ts'
@@ -18,10 +20,13 @@ export type Namespace = Readonly<{ kind: 'Namespace'; namespace: ''; name: strin
 /** `addresses` is empty for a Pod that has none yet, or that has finished: its address may be somebody else's. */
 export type Pod = Readonly<{ kind: 'Pod'; namespace: string; name: string; addresses: readonly string[] }>
 
-export type KubernetesObject = Service | EndpointSlice | Endpoints | Namespace | ServiceImport | Pod
+export type KubernetesObject = Service | EndpointSlice | Endpoints | Namespace | ServiceImport | Pod | Lease
 export type ObjectKind = KubernetesObject['kind']
 
-/** The kinds DNS reads, with the API group that each belongs to; other groups have kinds of the same names. */
+/**
+ * The kinds DNS reads, with the API group that each belongs to; other groups have kinds of the same names. Leases are
+ * only read where they are asked for: in a file nobody renews them.
+ */
 const apiGroups: ReadonlyMap<string, string> = new Map<ObjectKind, string>([
   ['Service', ''],
   ['Endpoints', ''],
@@ -30,6 +35,9 @@ const apiGroups: ReadonlyMap<string, string> = new Map<ObjectKind, string>([
   ['EndpointSlice', 'discovery.k8s.io'],
   ['ServiceImport', 'multicluster.x-k8s.io']
 ])
+
+const objectKinds: ReadonlySet<string> = new Set<string>([...apiGroups.keys(), 'Lease'])
+export const isObjectKind = (kind: string): kind is ObjectKind => objectKinds.has(kind)
 
 export type Identity = Readonly<{ kind: string; namespace: string; name: string }>
 
@@ -95,7 +103,7 @@ export function reduceObject(raw: unknown, knownKind: ObjectKind | null = null):
     const object = asFields(raw, '')
     const kind = knownKind ?? asText(field(object, 'kind'), 'kind')
     const group = apiGroups.get(kind)
-    if (group === undefined) return { ignored: `kind ${kind.slice(0, 64)}` }
+    if (group === undefined && knownKind === null) return { ignored: `kind ${kind.slice(0, 64)}` }
     if (knownKind === null) {
       const ownGroup = groupOf(object)
       if (ownGroup === null) throw new ObjectError('apiVersion', 'missing')
@@ -120,6 +128,7 @@ function reduceKnown(object: Fields, kind: ObjectKind): Reduced {
   mustBeLabel(namespace, 'metadata.namespace')
   if (kind === 'EndpointSlice') return { ok: reduceEndpointSlice(object, namespace, name), warning: null }
   if (kind === 'Endpoints') return { ok: reduceEndpoints(object, namespace, name), warning: null }
+  if (kind === 'Lease') return { ok: reduceLease(object, namespace, name), warning: null }
   if (kind === 'Pod') return { ok: reducePod(object, namespace, name), warning: null }
   mustBeLabel(name, 'metadata.name')
   return kind === 'Service' ? reduceService(object, namespace, name) : reduceServiceImport(object, namespace, name)

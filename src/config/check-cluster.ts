@@ -7,7 +7,7 @@ import { wordList } from './option.ts'
 const sourceKinds = ['manifests', 'kubernetes', 'mirror'] as const
 
 export function checkCluster(draft: FileDraft, { report }: CheckOptions): void {
-  const { source, zone, clustersetZone, reverse } = draft.cluster ?? {}
+  const { source, leases, zone, clustersetZone, reverse } = draft.cluster ?? {}
   if (source !== undefined) {
     const given = sourceKinds.filter((kind) => Object.hasOwn(source, kind))
     const expected = `exactly one of ${wordList(sourceKinds)}`
@@ -16,6 +16,12 @@ export function checkCluster(draft: FileDraft, { report }: CheckOptions): void {
     for (const kind of given.slice(1)) {
       report({ path: [...path, kind], at: 'key', message: `a second source beside \`${given[0]}\``, expected })
     }
+  }
+  // In a file nobody renews anything, and what comes by transfer has been sifted already.
+  const other = source === undefined ? undefined : sourceKinds.find((kind) => Object.hasOwn(source, kind))
+  if (leases !== undefined && leases !== null && other !== undefined && other !== 'kubernetes') {
+    const message = `Leases are renewed in an API server, and the source is \`${other}\``
+    report({ path: ['cluster', 'leases'], at: 'value', message, expected: 'off, or the source `kubernetes`' })
   }
   if (zone !== undefined && zone === clustersetZone) {
     const message = 'the zone of Services and that of ServiceImports are the same one'

@@ -59,7 +59,7 @@ export type ClusterConfig = Readonly<{
   /** Whether a ServiceImport without a Service of its name is answered in `zone` too. */
   importsInZone: boolean
   records: readonly RecordConfig[]
-  /** Name of the Lease objects of source clusters, with `{cluster}` in it; null: leases are not looked at. */
+  /** `NAME` or `NAMESPACE/NAME` of the Leases of source clusters, with `{cluster}` in it; null: they are not looked at. */
   leases: string | null
   /** Whether endpoints are probed. */
   probes: boolean

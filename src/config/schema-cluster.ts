@@ -40,7 +40,8 @@ export const sourceSection = section({
   )
 })
 
-const leasePattern = /^(?=.*\{cluster\})[a-z0-9.{}-]{1,253}$/
+/** A name, or a namespace and a name; one of them has `{cluster}` in it, once. */
+const leasePattern = /^(?=[^{}]*\{cluster\}[^{}]*$)([a-z0-9{}-]{1,71}\/)?[a-z0-9{}]([a-z0-9.{}-]{0,259}[a-z0-9{}])?$/
 
 export const clusterSection = section({
   name: required(dnsLabel(), "This cluster's id, in traces, metrics and MCS names (`<host>.<cluster>.<service>`)."),
@@ -72,12 +73,13 @@ export const clusterSection = section({
     [],
     'Records written by hand, as zone-file lines with whole names, without wildcards and delegations: `db.backend.svc.cluster.local. 10 A 172.30.9.9`.'
   ),
-  leases: notYet(
-    option(
-      textOrOff(leasePattern, 'the name of a Lease object with `{cluster}` for the cluster: `{cluster}-alive`'),
-      'off',
-      'Lease objects that source clusters renew; the endpoints of one that no longer does are left out.'
-    )
+  leases: option(
+    textOrOff(
+      leasePattern,
+      'the namespace and name of Lease objects with `{cluster}` for the cluster: `peerdns/{cluster}-alive`'
+    ),
+    'off',
+    'Leases that source clusters of ServiceImports renew in this cluster (source `kubernetes`): the endpoints of one that no longer does are left out once `leaseDurationSeconds` are over, until it does again. A cluster without a Lease is kept. Without a namespace, all but `kube-node-lease` are searched, which needs the right to list and watch Leases everywhere.'
   ),
   probes: notYet(option(word('off', 'on'), 'off', 'Whether endpoints and virtual addresses are probed for health.')),
   source: required(sourceSection, 'Where the objects of this cluster come from: exactly one of the keys below it.')

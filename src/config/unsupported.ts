@@ -17,7 +17,6 @@ export function unsupported(config: Config): ConfigProblem[] {
 
   const { cluster, transfer } = config
   if (cluster.source.kind === 'mirror') addSection('cluster.source', 'taking the cluster zone by transfer')
-  if (cluster.leases !== null) addSection('cluster.leases', 'leases of source clusters')
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
   if (transfer.allow.networks.length > 0) addSection('transfer.allow', 'giving zones by transfer')

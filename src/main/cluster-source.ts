@@ -1,8 +1,9 @@
 /** Where this cluster's objects come from, as one shape for the view: built from `cluster.source`. */
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
-import type { ResourceHealth, SourceStatus } from '../admin/inspectable.ts'
+import type { ResourceHealth, SourceClustersHealth, SourceStatus } from '../admin/inspectable.ts'
 import type { ClusterZones } from '../cluster/cluster-zones.ts'
+import { LeasePattern } from '../cluster/lease-objects.ts'
 import { inPodAccess, kubeconfigAccess, type ApiAccess } from '../cluster/sources/kubernetes/api-access.ts'
 import { KubernetesSource } from '../cluster/sources/kubernetes/kubernetes-source.ts'
 import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
@@ -24,6 +25,8 @@ export interface ClusterSource {
   signOfLifeAgeMs(): number | null
   /** Kinds that are followed one by one; empty for manifests. */
   resources(): readonly ResourceHealth[]
+  /** Source clusters that renew a Lease here, and how often one was lost and came back; null where nobody looks at Leases. */
+  sourceClusters(): SourceClustersHealth | null
   /** Paths of manifests that have not been there yet; empty for other sources. */
   readonly unreadManifests: readonly string[]
   /** What is wrong with manifests; empty for other sources. */
@@ -38,7 +41,7 @@ export function clusterSource(cluster: ClusterConfig, parts: SourceParts): Clust
   if (source.kind === 'manifests') return manifestsSource(source.paths, parts)
   if (source.kind === 'kubernetes') {
     const access = apiAccess(source.kubeconfig, source.context, parts.clock)
-    return kubernetesSource(access, cluster.pods === 'verified', parts)
+    return kubernetesSource(access, cluster, parts)
   }
   throw new Error('`source.mirror` is refused before anything is built')
 }
@@ -69,6 +72,7 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
     // The kernel tells of changes, and a poll beside it: what is served is what the files say, as long as they are there.
     signOfLifeAgeMs: () => source.seenWholeAgoMs,
     resources: () => [],
+    sourceClusters: () => null,
     get unreadManifests() {
       return source.unread
     },
@@ -83,15 +87,24 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
 
 const problemKey = ({ file, line, column, reason }: ManifestProblem): string => `${file}:${line}:${column} ${reason}`
 
-function kubernetesSource(access: ApiAccess, withPods: boolean, parts: SourceParts): ClusterSource {
+function kubernetesSource(access: ApiAccess, cluster: ClusterConfig, parts: SourceParts): ClusterSource {
+  const { zones, clock, log, random } = parts
   let tellWhole: (() => void) | null = null
   const source = new KubernetesSource({
     access,
-    withPods,
-    clock: parts.clock,
-    log: parts.log,
-    random: parts.random,
-    onEvents: (events, originAtMs) => parts.zones.apply(events, originAtMs),
+    withPods: cluster.pods === 'verified',
+    leases:
+      cluster.leases === null
+        ? null
+        : {
+            pattern: new LeasePattern(cluster.leases),
+            onChange: (sourceCluster, isLost) => zones.setSourceCluster(sourceCluster, isLost),
+            rewrite: (services) => zones.rewrite(services, clock.epochMs())
+          },
+    clock,
+    log,
+    random,
+    onEvents: (events, originAtMs) => zones.apply(events, originAtMs),
     onSynced: () => tellWhole?.()
   })
   return {
@@ -103,6 +116,11 @@ function kubernetesSource(access: ApiAccess, withPods: boolean, parts: SourcePar
     close: async () => source.close(),
     signOfLifeAgeMs: () => source.status().lastSignOfLifeAgeMs,
     resources: () => source.status().resources,
+    sourceClusters: () => {
+      if (cluster.leases === null) return null
+      const { sourceClusters, sourceClusterChanges } = source.status()
+      return { ...sourceClusterChanges, clusters: sourceClusters }
+    },
     unreadManifests: [],
     problems: [],
     problemsTotal: 0

@@ -18,12 +18,14 @@ export class ClusterView {
   readonly zones: ClusterZones
   readonly #source: ClusterSource
   readonly #clock: Clock
+  readonly #leases: string | null
   #ageMs: number | null = null
   #ageTakenAtMs = Number.NEGATIVE_INFINITY
 
   /** @param listen where DNS is served, for the address of `ns.dns.<zone>` as long as no Service tells it. */
   constructor(config: Config, listen: readonly ListenAddress[], parts: Omit<SourceParts, 'zones'>) {
     this.#clock = parts.clock
+    this.#leases = config.cluster.leases
     this.zones = new ClusterZones(clusterOptions(config, listen, parts.log), parts.clock)
     this.#source = clusterSource(config.cluster, { ...parts, zones: this.zones })
   }
@@ -42,9 +44,10 @@ export class ClusterView {
   /** Takes over another configuration of the same source; false: a new view is needed. */
   reconfigure(config: Config, listen: readonly ListenAddress[], log: Logger): boolean {
     const before = this.zones.options
-    // Pods are only followed where they are needed.
+    // Pods and Leases are only followed where they are needed.
     const needsOtherKinds =
-      this.#source.kind === 'kubernetes' && (before.pods === 'verified') !== (config.cluster.pods === 'verified')
+      this.#source.kind === 'kubernetes' &&
+      ((before.pods === 'verified') !== (config.cluster.pods === 'verified') || this.#leases !== config.cluster.leases)
     return !needsOtherKinds && this.zones.reconfigure(clusterOptions(config, listen, log), this.#clock.epochMs())
   }
 
@@ -84,6 +87,7 @@ export class ClusterView {
       objects: this.zones.counts(),
       lastSignOfLifeAgeMs: this.#source.signOfLifeAgeMs(),
       resources: this.#source.resources(),
+      sourceClusters: this.#source.sourceClusters(),
       problems: [
         ...files.map((problem) => ({ where: placeOf(problem), reason: problem.reason })),
         ...objects.map((object) => ({

@@ -10,6 +10,9 @@ import { makeTcpStats } from '../server/tcp-stats.ts'
 import { makeUdpStats } from '../server/udp-listener.ts'
 import { nameToText } from '../wire/name.ts'
 
+/** Lost source clusters that are named. */
+const namedSourceClusters = 10
+
 function readinessOf(server: RunningServer): Readiness {
   const zone = nameToText(server.view.zones.zone.apex)
   const conditions = [
@@ -17,11 +20,23 @@ function readinessOf(server: RunningServer): Readiness {
     {
       name: 'zone',
       isMet: server.view.zones.hasSynced,
-      detail: `${zone} has been read completely${ageText(server.view.status())}`
+      detail: `${zone} has been read completely${sourceText(server.view.status())}`
     },
     { name: 'serving', isMet: !server.isDraining, detail: 'the server is not being stopped' }
   ]
   return { isReady: conditions.every(({ isMet }) => isMet), conditions }
+}
+
+const sourceText = (source: SourceStatus): string => ageText(source) + lostText(source)
+
+/** Source clusters whose endpoints are left out: no reason not to serve, and worth to be seen. */
+function lostText({ sourceClusters }: SourceStatus): string {
+  const lost = (sourceClusters?.clusters ?? []).filter(({ isLost }) => isLost)
+  const texts = lost
+    .slice(0, namedSourceClusters)
+    .map(({ cluster, lease, renewedAgoMs }) => `${cluster} (Lease ${lease}, ${(renewedAgoMs / 1000).toFixed(1)} s ago)`)
+  if (lost.length > texts.length) texts.push(`${lost.length - texts.length} more`)
+  return texts.length === 0 ? '' : `; source clusters that no longer renew their Lease: ${texts.join(', ')}`
 }
 
 /** How long ago each watch last gave a sign of life: what is served may be as old as the oldest. */

@@ -140,8 +140,9 @@ test('/metrics is what docs/metrics.md says, and a strict reader takes it', asyn
   )
   t.ok(documented.size > 40)
   for (const [name, form] of documented) {
-    // Without an API server to watch there are no resources to label.
-    const expected = name.startsWith('peerdns_watch_') ? form.replace('{resource}', '{}') : form
+    // Without an API server there are no resources to label, and no Leases of source clusters.
+    const isOfWatch = /^peerdns_(watch|source_cluster)_/.test(name)
+    const expected = isOfWatch ? form.replace(/\{(resource|source_cluster)\}/, '{}') : form
     t.equal(scraped.get(name), expected, `${name} is scraped as documented`)
   }
   for (const name of scraped.keys()) t.ok(documented.has(name), `${name} is documented`)
@@ -149,7 +150,7 @@ test('/metrics is what docs/metrics.md says, and a strict reader takes it', asyn
   for (const event of new Set(events)) t.match(document, `\`${event}\``, `event ${event} is documented`)
   for (const [name, { samples }] of metrics) {
     // Only a live API server is watched; test/e2e looks at these.
-    if (!name.startsWith('peerdns_watch_')) t.not(samples.length, 0, `${name} has a sample`)
+    if (!/^peerdns_(watch|source_cluster)_/.test(name)) t.not(samples.length, 0, `${name} has a sample`)
     for (const { labels } of samples) t.notMatch(JSON.stringify(labels), /nope|own\.default/, 'no label holds a qname')
   }
   const value = (name: string, wanted: Record<string, string> = {}): number | undefined =>

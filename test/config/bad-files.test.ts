@@ -87,6 +87,9 @@ const schemaRows: Row[] = [
   { name: 'word for reverse', text: inCluster('reverse: [»private]'), path: 'cluster.reverse[0]', says: /more than one network/ },
   { name: 'forward', text: file('forward: [»"10.1:53"]'), path: 'forward[0]', says: /not an address or host name/ },
   { name: 'zone', text: inCluster('zone: »cluster..local'), path: 'cluster.zone', says: /an empty label/ },
+  { name: 'Lease of nobody', text: inCluster('leases: »peerdns/alive'), path: 'cluster.leases', says: /does not fit/, expects: /with `\{cluster\}`/ },
+  { name: 'Lease of two', text: inCluster('leases: »"{cluster}/{cluster}"'), path: 'cluster.leases', says: /does not fit/ },
+  { name: 'Lease in a path', text: inCluster('leases: »"a/b/{cluster}"'), path: 'cluster.leases', says: /does not fit/ },
   { name: 'root as zone', text: inCluster('zone: ».'), path: 'cluster.zone', says: /the root is not/ },
   { name: 'wildcard', text: policy('dnsName: »"*.svc.cluster.local", targets: [cluster-a]'), path: 'policies[0].dnsName', says: /without `\*`/ },
   { name: 'space in a name', text: policy('dnsName: »"back end.svc", targets: [cluster-a]'), path: 'policies[0].dnsName', says: /space or control character/ },
@@ -115,6 +118,7 @@ const manyNetworks = Array.from({ length: 40 }, (_, at) => `10.${at}.128.0/17`).
 const crossRows: Row[] = [
   { name: 'no source', text: 'cluster:\n  name: b\n  »source: {}', path: 'cluster.source', says: /no source/, expects: /exactly one of manifests, kubernetes or mirror/ },
   { name: 'two sources', text: 'cluster:\n  name: b\n  source:\n    manifests: [m]\n    »kubernetes: {}', path: 'cluster.source.kubernetes', says: /second source beside `manifests`/ },
+  { name: 'Leases in files', text: inCluster('leases: »"peerdns/{cluster}-alive"'), path: 'cluster.leases', says: /renewed in an API server, and the source is `manifests`/, expects: /the source `kubernetes`/ },
   { name: 'equal zones', text: inCluster('clustersetZone: »Cluster.Local.'), path: 'cluster.clustersetZone', says: /the same one/ },
   { name: 'CNAME beside another type', text: inCluster('records:', '- a.cluster.local. A 192.0.2.1', '- »A.cluster.local. CNAME b.example.'), path: 'cluster.records[1]', says: /stands alone.*line 5/ },
   { name: 'wildcard record', text: inCluster('records: [»"*.backend.svc.cluster.local. 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /\*\.backend\.svc\.cluster\.local\. is answered for nothing but a literal `\*`/, expects: /a record for each name/ },

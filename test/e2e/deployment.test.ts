@@ -219,4 +219,22 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
     t.equal(await statusOf(api, '/api/v1/namespaces/peerdns/secrets'), 403)
     t.equal(await statusOf(api, `/api/v1/namespaces/peerdns/pods/x/log`), 403)
   })
+
+  await t.test('leases of source clusters: the component adds that one right, in one namespace', async (t) => {
+    const folder = join(root, '.cache/e2e/deployment-leases')
+    mkdirSync(folder, { recursive: true })
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const near = (path: string): string => relative(folder, join(root, path))
+    const kustomization = { resources: [near('k8s/base')], components: [near('k8s/components/source-cluster-leases')] }
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+    await cluster.kubectl(['apply', '-k', folder])
+    const { token } = await cluster.serviceAccount('peerdns', 'peerdns')
+    const api = apiOf(cluster, token)
+    t.teardown(() => api.close())
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/peerdns/leases'
+    t.equal(await settled(async () => statusOf(api, leases), (status) => status === 200), 200) // prettier-ignore
+    t.equal(await statusOf(api, `${leases}?watch=1&timeoutSeconds=1`), 200)
+    t.equal(await statusOf(api, '/apis/coordination.k8s.io/v1/leases'), 403)
+    t.equal(await statusOf(api, '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'), 403)
+  })
 })

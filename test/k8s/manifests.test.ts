@@ -12,12 +12,15 @@ import type {
   V1DaemonSet,
   V1Deployment,
   V1NetworkPolicy,
+  V1Role,
+  V1RoleBinding,
   V1PodDisruptionBudget,
   V1Service
 } from '@kubernetes/client-node'
 import { test, type Test } from 'tap'
 import { drainTimeoutMs } from '../../src/base/limits.ts'
 import { run } from '../../src/cli/run.ts'
+import { LeasePattern } from '../../src/cluster/lease-objects.ts'
 import * as discovery from '../../src/cluster/sources/kubernetes/discovery.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -126,15 +129,16 @@ test('pods: no more power than they need', { skip }, async (t) => {
 test('rights: what the source lists and watches, and nothing else', { skip }, async (t) => {
   const { services, namespaces, endpointSlices, serviceImports, pods } = discovery
   const wanted = [services, namespaces, endpointSlices, serviceImports].map(({ name }) => name).sort()
-  const component = t.testdir({})
-  writeFileSync(
-    join(component, 'kustomization.yaml'),
-    JSON.stringify({
-      resources: [relative(component, join(root, 'k8s/base'))],
-      components: [relative(component, join(root, 'k8s/components/verified-pods'))]
-    })
-  )
-  const verified = await build(kubectl!, relative(root, component))
+  const withComponent = async (name: string): Promise<Built> => {
+    const folder = t.testdir({ [name]: {} }) + `/${name}`
+    const kustomization = {
+      resources: [relative(folder, join(root, 'k8s/base'))],
+      components: [relative(folder, join(root, 'k8s/components', name))]
+    }
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+    return build(kubectl!, relative(root, folder))
+  }
+  const verified = await withComponent('verified-pods')
   for (const built of [...builds, verified]) {
     const roles = ofKind<K8sObject & V1ClusterRole>(built, 'ClusterRole')
     const rules = roles.flatMap((role) => role.rules ?? [])
@@ -159,6 +163,19 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
       else t.equal(account, undefined)
     }
   }
+
+  const leases = await withComponent('source-cluster-leases')
+  const [role, ...others] = ofKind<K8sObject & V1Role>(leases, 'Role')
+  const where = discovery.leasesOf(new LeasePattern('peerdns/{cluster}-alive'))
+  t.same([role?.metadata.namespace, others], ['peerdns', []], 'Leases of one namespace')
+  t.same(role?.rules, [{ apiGroups: ['coordination.k8s.io'], resources: [where.name], verbs: ['list', 'watch'] }])
+  const [binding] = ofKind<K8sObject & V1RoleBinding>(leases, 'RoleBinding')
+  t.match(binding, {
+    metadata: { namespace: 'peerdns' },
+    roleRef: { kind: 'Role', name: role?.metadata.name },
+    subjects: [{ kind: 'ServiceAccount', name: 'peerdns', namespace: 'peerdns' }]
+  })
+  t.equal(ofKind(leases, 'ClusterRole').length, 1, 'and nothing else anywhere')
 })
 
 test('configurations: hashed, checked before they are served, and right', { skip }, async (t) => {

@@ -253,7 +253,7 @@ export class FakeApiServer {
 
   #answer(message: IncomingMessage, response: ServerResponse): void {
     const { pathname: path, searchParams: query } = new URL(message.url ?? '/', 'http://any')
-    const kind = !/\/(services|endpointslices|namespaces|pods|serviceimports)$/.test(path)
+    const kind = !/\/(services|endpointslices|namespaces|pods|serviceimports|leases)$/.test(path)
       ? 'other'
       : query.get('watch') === 'true'
         ? 'watch'

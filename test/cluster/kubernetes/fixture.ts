@@ -7,6 +7,7 @@ import type { ObjectKind } from '../../../src/cluster/objects.ts'
 import { plainAccess } from '../../../src/cluster/sources/kubernetes/api-access.ts'
 import type { ApiAccess } from '../../../src/cluster/sources/kubernetes/api-access.ts'
 import { KubernetesSource } from '../../../src/cluster/sources/kubernetes/kubernetes-source.ts'
+import type { KubernetesSourceOptions } from '../../../src/cluster/sources/kubernetes/kubernetes-source.ts'
 import type { ResourceStatus } from '../../../src/cluster/sources/kubernetes/reflector.ts'
 import { FakeApiServer } from '../../support/fake-api-server.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
@@ -80,7 +81,7 @@ export function wantedObjects(
   const wanted = new Map<string, string>()
   for (const path of of) {
     for (const object of server.objects(path)) {
-      const reduced = reduceObject(object, kindAt[path])
+      const reduced = reduceObject(object, path.endsWith('/leases') ? 'Lease' : kindAt[path])
       if (!('ok' in reduced)) continue
       const { kind, namespace, name } = reduced.ok
       wanted.set(`${kind}/${namespace}/${name}`, JSON.stringify(reduced.ok))
@@ -124,6 +125,7 @@ export async function setUp(
   t: Test,
   options: {
     withPods?: boolean
+    leases?: KubernetesSourceOptions['leases']
     access?: (server: FakeApiServer, clock: ManualClock) => ApiAccess
     prepare?: (server: FakeApiServer) => void
     start?: boolean
@@ -139,6 +141,7 @@ export async function setUp(
   const source = new KubernetesSource({
     access: options.access?.(server, clock) ?? plainAccess(server.url),
     withPods: options.withPods ?? false,
+    leases: options.leases ?? null,
     clock,
     log,
     random: options.random ?? (() => 0.5),

@@ -1,5 +1,6 @@
 /** What is listed and watched, and where it is: fixed for what every cluster has, to be looked for otherwise. */
 import type { ObjectKind } from '../../object-event.ts'
+import type { LeasePattern } from '../../lease-objects.ts'
 import { ApiError } from './api-error.ts'
 import type { ApiConnection } from './api-requests.ts'
 
@@ -31,6 +32,17 @@ export const namespaces = fixed('namespaces', 'Namespace', '/api/v1')
 export const endpointSlices = fixed('endpointslices', 'EndpointSlice', '/apis/discovery.k8s.io/v1')
 /** Pods that have finished keep their address in their status while others already use it. */
 export const pods = fixed('pods', 'Pod', '/api/v1', 'status.phase!=Succeeded,status.phase!=Failed')
+
+/** Every node renews one every few seconds, in a namespace that holds nothing else. */
+const nodeLeases = 'kube-node-lease'
+
+/** The Leases of source clusters, as narrow as the pattern allows. */
+export function leasesOf({ namespace, name }: LeasePattern): Resource {
+  const group = '/apis/coordination.k8s.io/v1'
+  if (name !== null) return fixed('leases', 'Lease', group, `metadata.name=${name}`)
+  if (namespace !== null) return fixed('leases', 'Lease', `${group}/namespaces/${namespace}`)
+  return fixed('leases', 'Lease', group, `metadata.namespace!=${nodeLeases}`)
+}
 
 export const serviceImports: Resource = {
   name: 'serviceimports',

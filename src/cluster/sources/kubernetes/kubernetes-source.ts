@@ -8,16 +8,21 @@ import type { Clock } from '../../../base/clock.ts'
 import type { Logger } from '../../../base/log.ts'
 import type { ApiAccess } from './api-access.ts'
 import { Audit } from './audit.ts'
-import { endpointSlices, namespaces, pods, serviceImports, services } from './discovery.ts'
+import type { LeasePattern } from '../../lease-objects.ts'
+import { SourceClusters } from '../../source-clusters.ts'
+import type { SourceClusterStatus } from '../../source-clusters.ts'
+import { endpointSlices, leasesOf, namespaces, pods, serviceImports, services } from './discovery.ts'
 import type { OnEvents } from './event-queue.ts'
 import { Reflector } from './reflector.ts'
-import type { ResourceStatus } from './reflector.ts'
+import type { ReflectorOptions, ResourceStatus } from './reflector.ts'
 import { Turns } from './turns.ts'
 
 export type KubernetesSourceOptions = Readonly<{
   access: ApiAccess
   /** Whether Pods are needed: only for `pods: verified`. */
   withPods: boolean
+  /** Leases of source clusters, and what follows from them; null, the default: they are not looked at. */
+  leases?: LeaseOptions | null
   clock: Clock
   log: Logger
   /** From 0 to below 1; for what must not happen in step with others. */
@@ -26,6 +31,14 @@ export type KubernetesSourceOptions = Readonly<{
   onEvents: OnEvents
   /** Called once, when every resource has been listed whole. */
   onSynced: () => void
+}>
+
+export type LeaseOptions = Readonly<{
+  pattern: LeasePattern
+  /** A cluster leaves the answers or comes back: gives the Services that have to be computed again. */
+  onChange: (cluster: string, isLost: boolean) => readonly string[]
+  /** Gets all of these, a few at a time. */
+  rewrite: (services: readonly string[]) => void
 }>
 
 export type KubernetesSourceStatus = Readonly<{
@@ -37,19 +50,31 @@ export type KubernetesSourceStatus = Readonly<{
   /** Longest time in milliseconds that lists and watches took from the event loop in one go. */
   longestTurnMs: number
   resources: readonly ResourceStatus[]
+  /** Those that have a Lease. */
+  sourceClusters: readonly SourceClusterStatus[]
+  /** How often one of them was lost, and came back. */
+  sourceClusterChanges: SourceClusters['stats']
 }>
+
+/** Services of a source cluster that are computed again in one go. */
+const servicesPerRewrite = 20
 
 export class KubernetesSource {
   readonly #reflectors: readonly Reflector[]
   readonly #audit: Audit
   readonly #turns: Turns
+  readonly #sourceClusters: SourceClusters | null
+  #rewriting: Promise<void> = Promise.resolve()
+  #isClosed = false
   #hasSynced = false
   #isStarted = false
 
   constructor(options: KubernetesSourceOptions) {
-    const { access, withPods, clock, log, random, onEvents, onSynced } = options
+    const { access, withPods, leases = null, clock, log, random, onEvents, onSynced } = options
     this.#turns = new Turns(clock)
+    const leaseResource = leases === null ? null : leasesOf(leases.pattern)
     const resources = [services, endpointSlices, namespaces, serviceImports, ...(withPods ? [pods] : [])]
+    if (leaseResource !== null) resources.push(leaseResource)
     this.#reflectors = resources.map((resource): Reflector => {
       const reflector = new Reflector({
         resource,
@@ -60,10 +85,12 @@ export class KubernetesSource {
         turns: this.#turns,
         onEvents,
         onSynced: () => this.#noteSynced(log, onSynced),
-        onDoubt: () => this.#audit.doubt(reflector)
+        onDoubt: () => this.#audit.doubt(reflector),
+        ...(resource === leaseResource ? this.#leaseListeners(onEvents) : {})
       })
       return reflector
     })
+    this.#sourceClusters = leases === null ? null : this.#followLeases(leases, clock, log)
     this.#audit = new Audit({ reflectors: this.#reflectors, access, clock, log, random, turns: this.#turns })
   }
 
@@ -77,7 +104,10 @@ export class KubernetesSource {
 
   /** Ends all connections and timers; nothing is told any more from the moment of this call. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    this.#sourceClusters?.close()
     await Promise.all([...this.#reflectors.map((reflector) => reflector.close()), this.#audit.close()])
+    await this.#rewriting
   }
 
   status(): KubernetesSourceStatus {
@@ -91,7 +121,44 @@ export class KubernetesSource {
       lastSignOfLifeAgeMs,
       audits: { ...this.#audit.stats },
       longestTurnMs: this.#turns.stats.longestMs,
-      resources
+      resources,
+      sourceClusters: this.#sourceClusters?.status() ?? [],
+      sourceClusterChanges: { ...(this.#sourceClusters?.stats ?? { lossesTotal: 0, returnsTotal: 0 }) }
+    }
+  }
+
+  #leaseListeners(onEvents: OnEvents): Pick<ReflectorOptions, 'onEvents' | 'onListed' | 'onInterrupted'> {
+    return {
+      onEvents: (events, originAtMs) => {
+        onEvents(events, originAtMs)
+        this.#sourceClusters!.take(events)
+      },
+      onListed: (beganAtMs) => this.#sourceClusters!.listed(beganAtMs),
+      onInterrupted: () => this.#sourceClusters!.interrupted()
+    }
+  }
+
+  #followLeases({ pattern, onChange, rewrite }: LeaseOptions, clock: Clock, log: Logger): SourceClusters {
+    const reflector = this.#reflectors.at(-1)!
+    return new SourceClusters({
+      pattern,
+      clock,
+      log,
+      askAgain: (why) => reflector.relist(why),
+      onChange: (cluster, isLost) => {
+        const services = onChange(cluster, isLost)
+        this.#rewriting = this.#rewriting
+          .then(async () => this.#rewriteInTurns(services, rewrite))
+          .catch((error: unknown) => log.error({ err: error, cluster }, 'a bug: not all Services were computed again'))
+      }
+    })
+  }
+
+  /** A cluster may have thousands of Services, and nobody shall wait for all of them. */
+  async #rewriteInTurns(services: readonly string[], rewrite: (services: readonly string[]) => void): Promise<void> {
+    for (let from = 0; from < services.length && !this.#isClosed; from += servicesPerRewrite) {
+      rewrite(services.slice(from, from + servicesPerRewrite))
+      await this.#turns.next()
     }
   }
 

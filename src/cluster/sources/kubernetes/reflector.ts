@@ -77,6 +77,10 @@ export type ReflectorOptions = Readonly<{
   onSynced: () => void
   /** Called when a watch broke, and goes on from where it was: what is known should be compared. */
   onDoubt: () => void
+  /** Called after each list, with the time at which it was begun. */
+  onListed?: (beganAtMs: number) => void
+  /** Called when a request failed, or a watch broke. */
+  onInterrupted?: () => void
 }>
 
 export class Reflector {
@@ -178,13 +182,14 @@ export class Reflector {
 
   async #advance(): Promise<void> {
     if (this.#mustList) await this.#list()
-    if (this.#path === null) await this.#waitForResource()
+    else if (this.#path === null) await this.#waitForResource()
     else await this.#watch()
   }
 
   async #list(): Promise<void> {
     this.#state = 'listing'
-    const { resource } = this.#options
+    const { resource, clock, onSynced, onListed } = this.#options
+    const beganAtMs = clock.nowMs()
     const path = await resource.locate(this.#connection)
     this.#signOfLife()
     if (path === null) {
@@ -198,9 +203,11 @@ export class Reflector {
     this.stats.lists++
     this.#mustList = false
     this.#isListFresh = true
-    if (this.#hasSynced || this.#isClosed) return
+    if (this.#isClosed) return
+    onListed?.(beganAtMs)
+    if (this.#hasSynced) return
     this.#hasSynced = true
-    this.#options.onSynced()
+    onSynced()
   }
 
   async #dropVanished(): Promise<void> {
@@ -242,6 +249,8 @@ export class Reflector {
     this.#state = 'watching'
     this.#lossLog.began()
     const startedAtMs = clock.nowMs()
+    // It may have been asked for while the watch was being opened.
+    if (this.#mustList) cut(new ApiError('cut', 'a list was asked for'))
     const limitMs = seconds * 1000 + watchGraceMs
     const stopWaiting = clock.after(limitMs, () =>
       cut(new ApiError('timeout', `a watch that does not end, for ${limitMs} ms`))
@@ -267,6 +276,7 @@ export class Reflector {
     // Ended politely but too early: perhaps the API server is about to go.
     this.#lossLog.lost({ message: 'the watch ended early' })
     this.#options.onDoubt()
+    this.#options.onInterrupted?.()
     await this.#sleeper.sleep(this.#backOff.nextMs(null))
   }
 
@@ -297,6 +307,7 @@ export class Reflector {
     if (isBug || needsList(error, this.resource)) this.#mustList = true
     if (!this.#mustList) this.#options.onDoubt()
     this.#lossLog.lost(error)
+    this.#options.onInterrupted?.()
     await this.#sleeper.sleep(this.#backOff.nextMs(error))
   }
 
