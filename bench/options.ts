@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { clusterWorkloads, peeredWorkload } from './workloads.ts'
 
 export const throughputCases: readonly string[] = [...clusterWorkloads, peeredWorkload].map(({ id }) => id)
-export const allCases: readonly string[] = [...throughputCases, 'latency', 'start']
+export const allCases: readonly string[] = [...throughputCases, 'latency', 'start', 'staleness']
 
 export type BenchOptions = Readonly<{
   cases: ReadonlySet<string>

@@ -17,6 +17,7 @@ import { peerdnsForManifests, peerdnsForwarding, peerdnsForZone, type PeerdnsPro
 import { dgramEcho, dns2ForZone } from './rivals/plain.ts'
 import type { ForwardRole, Place, ServerPlan } from './rivals/server-plan.ts'
 import { unboundForwarding, unboundForZone } from './rivals/unbound.ts'
+import { whyNoClusters } from '../test/e2e/support/part.ts'
 import { Workspace, type Cores } from './workspace.ts'
 import {
   clusterWorkloads,
@@ -84,6 +85,7 @@ async function main(options: BenchOptions): Promise<void> {
 
   const { seconds, rounds } = options
   const date = new Date().toISOString().slice(0, 10)
+  if (options.cases.has('staleness')) measureStaleness(options, note)
   write({ date, machine: machineText(), versions, seconds, rounds, notes, throughput, latency, start }, options)
 }
 
@@ -184,6 +186,19 @@ async function uncachedLatency(workspace: Workspace, rivals: Rivals, options: Be
   } finally {
     await clusterA.child.stop()
   }
+}
+
+/** A benchmark of its own, with its own files: staleness.ts. */
+function measureStaleness({ isQuick, resultsFolder }: BenchOptions, note: (line: string) => void): void {
+  const why = whyNoClusters()
+  if (why !== null) {
+    note(`Staleness is left out: ${why}.`)
+    return
+  }
+  const files = resultsFolder === null ? ['--no-files'] : ['--out', resolve(root, resultsFolder)]
+  const args = [join(root, 'bench', 'staleness.ts'), ...(isQuick ? ['--trials', '5', '--seconds', '10'] : []), ...files]
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
+  if (status !== 0) note('Staleness could not be measured.')
 }
 
 function versionsOf(programs: Readonly<Record<string, Program | null>>): Record<string, string> {

@@ -1,0 +1,78 @@
+/** The results as Markdown. */
+import { markdownTable } from '../report.ts'
+import type { Figures, PartFigures, SetUpFigures } from './figures.ts'
+import type { PartName } from './options.ts'
+
+/** Below a second in milliseconds, above in seconds. */
+export function durationText(ms: number): string {
+  if (Number.isNaN(ms)) return '-'
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`
+  return ms < 999.5 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
+export const threeOf = ({ medianMs, p99Ms, maxMs }: Figures): string[] => [medianMs, p99Ms, maxMs].map(durationText)
+
+export function markdownOf(results: Readonly<{ [Part in PartName]?: PartFigures }>): string {
+  const { main, sweep } = results
+  return [
+    '# Staleness: how long a dead endpoint of one cluster is given out in another',
+    '',
+    'Two clusters, each with etcd, kube-apiserver and kube-controller-manager; kwok plays the nodes. Headless Services of cluster A lose one endpoint each at a random moment: every other pod is deleted, the rest get unready. A client on B, a process of its own that sees DNS answers only, asks each server for each name every 5 ms from one second before. Black hole: from the reply of the API server to the change of the pod until the last answer that held the dead address; the time that the EndpointSlice controller takes is part of it. All set-ups of a table were measured in the same run, on the same deaths. Everything ran on two cores.',
+    ...(main === undefined ? [] : ['', '## Set-ups beside each other', '', ...mainLines(main)]),
+    ...(sweep === undefined ? [] : ['', '## Without push: what a TTL costs', '', ...sweepLines(sweep)]),
+    ''
+  ].join('\n')
+}
+
+const setUpRow = ({ title, blackHole, staleAnswers, answers, unanswered, errors }: SetUpFigures): string[] => [
+  title,
+  ...threeOf(blackHole),
+  String(staleAnswers),
+  String(answers),
+  String(unanswered + errors)
+]
+
+function mainLines(part: PartFigures): string[] {
+  const head = ['set-up', 'median', 'p99', 'max', 'stale answers', 'of answers', 'failed']
+  const java = part.java.map(({ title, blackHole }) => [title, ...threeOf(blackHole)])
+  return [
+    conditionsLine(part),
+    '',
+    markdownTable(head, part.setUps.map(setUpRow)),
+    ...(java.length === 0
+      ? []
+      : [
+          '',
+          'A client that keeps every answer for 30 s, as a JVM does unless told otherwise, used the dead endpoint for:',
+          '',
+          markdownTable(['behind', 'median', 'p99', 'max'], java)
+        ])
+  ]
+}
+
+function sweepLines(part: PartFigures): string[] {
+  const head = ['policy on B', 'median', 'p99', 'max', 'asked at A', 'of queries', 'hit rate', 'latency median', 'p99']
+  const rows = part.setUps.map(({ title, blackHole, latency }, at) => {
+    const { questionsToPeer, queries, hitShare } = part.sweep[at]!
+    const latencies = [latency.medianMs, latency.p99Ms].map(durationText)
+    return [
+      title,
+      ...threeOf(blackHole),
+      String(questionsToPeer),
+      String(queries),
+      `${(hitShare * 100).toFixed(1)} %`,
+      ...latencies
+    ]
+  })
+  return [conditionsLine(part), '', markdownTable(head, rows)]
+}
+
+function conditionsLine({ date, commit, trials, background, api, slice, lag, load }: PartFigures): string {
+  const failed = background.failures === 0 ? '' : ` (${background.failures} failed)`
+  return [
+    `${date}, peerdns at ${commit}: ${trials} endpoints,`,
+    `${background.perMinute.toFixed(0)} changes of other endpoints a minute${failed}, load ${load.toFixed(1)}.`,
+    `API server's reply after ${threeOf(api).slice(0, 2).join(', p99 ')}; slice written ${threeOf(slice).slice(0, 2).join(', p99 ')} after that.`,
+    `The observer asked ${lag.polls} times, ${durationText(lag.medianMs)} late in the median, p99 ${durationText(lag.p99Ms)}, at most ${durationText(lag.maxMs)}; ${lag.skipped} questions were left out.`
+  ].join(' ')
+}
