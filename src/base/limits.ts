@@ -138,6 +138,37 @@ export const manifestProblems = 1_000
 /** Events that a source of objects gives in one go; a change of more objects is several. */
 export const objectEventsPerBatch = 500
 
+// Zones that come in by transfer.
+/** Records and octets of one transfer; above them it is ended, and the last good version stays. */
+export const incomingTransferRecords = 4_000_000
+export const incomingTransferOctets = 512 * 1024 * 1024
+/** Records of the deltas of one incremental transfer, which are applied in one go; above it the whole zone is taken. */
+export const incomingDeltaRecords = 200_000
+/** Changes that one incremental transfer may be made of. */
+export const incomingDeltas = 20_000
+/** A transfer that brings nothing for this long has failed, and one that takes so long in all. */
+export const incomingTransferIdleMs = 5_000
+export const incomingTransferMs = 300_000
+/** A server of a mirrored zone that does not answer for its SOA within this time is given up for the next one. */
+export const mirrorQueryTimeoutMs = 1_500
+/** The SOA is asked for this often over a connection held open; where the server tells of changes by itself, less often. */
+export const mirrorPollMs = 200
+export const mirrorHeartbeatMs = 1_000
+/** Between attempts to connect, once each server was tried; doubled with each round that failed. */
+export const mirrorReconnectMinMs = 250
+export const mirrorReconnectMaxMs = 5_000
+/** Between transfers of one zone that fail; doubled with each failure. */
+export const mirrorRetryMinMs = 250
+export const mirrorRetryMaxMs = 10_000
+/** A zone that nobody gives is asked for again after this time: whoever refused may have been told otherwise. */
+export const mirrorRefusedMs = 5_000
+/** How long a copy is still answered from while a newer version is being transferred. */
+export const mirrorTransferGraceMs = 60_000
+/** Requests in flight on one connection for transfers. */
+export const transferRequestsInFlight = 256
+/** Messages that nobody asked for, on one connection for transfers, before it is dropped. */
+export const strayTransferMessages = 200
+
 // The API server.
 /** A request whose reply has not begun after this time has failed: connecting, TLS and credentials included. */
 export const apiHeadersTimeoutMs = 10_000

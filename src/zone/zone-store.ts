@@ -33,7 +33,8 @@ export type ZoneStoreOptions = {
   /** Names this history of serials; another instance, or the same one after a restart, has another. */
   epoch: string
   soa: SoaFields
-  ns: RRset
+  /** null: it comes with the rest, for a copy that is being filled. */
+  ns: RRset | null
   clock: Clock
   synthesize?: Synthesize
   /** The serial to begin with, for a copy of another store; the clock's by default. */
@@ -89,7 +90,7 @@ export class ZoneStore {
   #isNotifying = false
 
   constructor(options: ZoneStoreOptions) {
-    if (options.ns.owner !== options.apex || options.ns.type !== RRTYPE.NS)
+    if (options.ns !== null && (options.ns.owner !== options.apex || options.ns.type !== RRTYPE.NS))
       throw new RangeError('ns must be NS at the apex')
     this.apex = options.apex
     this.epoch = options.epoch
@@ -105,7 +106,7 @@ export class ZoneStore {
     this.#negativeSoa = negativeSoaOf(this.#soa, this.#soaFields)
     this.#tree = new NameTree(this.apex)
     this.#tree.put(this.#soa)
-    this.#tree.put(options.ns)
+    if (options.ns !== null) this.#tree.put(options.ns)
   }
 
   /** Rises with each batch of changes (RFC 1982), also across restarts while batches are 50 ms apart. */
@@ -177,6 +178,11 @@ export class ZoneStore {
     return made !== null && made.kind !== 'nxdomain'
   }
 
+  /** The RRset that the zone holds; nothing is computed for it. */
+  rrset(owner: DomainName, type: number): RRset | null {
+    return this.#tree.rrset(owner, type)
+  }
+
   /** What is known of a Service's endpoints; null: no such Service. */
   serviceState(owner: DomainName): ServiceState | null {
     return this.#services.get(owner) ?? null
@@ -222,6 +228,15 @@ export class ZoneStore {
     this.#notify(this.#listeners, batch)
     this.#tellBatch(batch)
     return 'applied'
+  }
+
+  /**
+   * Fills a store that nobody reads yet, in pieces: serial, journal and listeners know nothing of it.
+   * @throws RangeError as `apply`, and where the store has changed or is listened to.
+   */
+  load(edit: Omit<ZoneEdit, 'originAtMs'>): void {
+    if (this.#journal.size > 0 || this.#listeners.size > 0) throw new RangeError('the store is in use')
+    this.#carryOut(differences({ ...edit, originAtMs: 0 }, this.apex, this.#state), 0)
   }
 
   /**
