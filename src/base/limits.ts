@@ -162,10 +162,14 @@ export const mirrorRetryMinMs = 250
 export const mirrorRetryMaxMs = 10_000
 /** A zone that nobody gives is asked for again after this time: whoever refused may have been told otherwise. */
 export const mirrorRefusedMs = 5_000
+/** NOTIFY over UDP that one peer may make us look after in a second; more come together to one look. */
+export const notifiesPerSecond = 20
 /** How long a copy is still answered from while a newer version is being transferred. */
 export const mirrorTransferGraceMs = 60_000
 /** Requests in flight on one connection for transfers. */
 export const transferRequestsInFlight = 256
+/** What may wait to be sent on such a connection: requests are small, so a server that lets them wait does not read. */
+export const transferSendBufferOctets = 256 * 1024
 /** Messages that nobody asked for, on one connection for transfers, before it is dropped. */
 export const strayTransferMessages = 200
 

@@ -36,7 +36,11 @@ export class Coverage {
   /** Whether the records tell what the zone says of a name. `exists`: it has records or names below it. */
   covers(qname: DomainName, exists: boolean): boolean {
     if (this.#cuts.size === 0 && this.#wildcards.size === 0) return true
-    for (let name: DomainName | null = qname; name !== null && name.length >= this.#apex.length; name = parentOf(name)) {
+    for (
+      let name: DomainName | null = qname;
+      name !== null && name.length >= this.#apex.length;
+      name = parentOf(name)
+    ) {
       if (this.#cuts.has(name)) return false
       if (!exists && name !== qname && this.#wildcards.has(name)) return false
     }

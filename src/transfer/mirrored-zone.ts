@@ -7,7 +7,6 @@
  * (its epoch), or of one connection to any other server.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { WireError } from '../base/errors.ts'
 import {
   incomingTransferIdleMs,
   incomingTransferMs,
@@ -26,31 +25,33 @@ import type { ResourceRecord } from '../wire/rr.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneChange } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
-import { IncomingTransfer, type IncomingOptions, type Taken } from './incoming-transfer.ts'
+import {
+  IncomingTransfer,
+  type IncomingOptions,
+  type Step,
+  type Taken,
+  type Times,
+  type TransferOutcome
+} from './incoming-transfer.ts'
 import type { Link } from './link.ts'
-import { soaQuery, transferQuery, type QueryOptions } from './transfer-query.ts'
+import { peerdnsOf, soaQuery, transferQuery } from './transfer-query.ts'
 import { TransferFault } from './transfer-reader.ts'
-
-/** What answered, and how: `pushes` where it tells of changes over our connection by itself. */
-export type Primary = Readonly<{ epoch: string; pushes: boolean }>
 
 export type MirroredZoneOptions = Readonly<{
   apex: DomainName
   link: Pick<Link, 'request' | 'drop' | 'markGood' | 'server'>
   clock: Clock
   random: () => number
-  /** What requests carry. */
-  query: QueryOptions
-  /** What an answer says of the server's history; null: it is no peerdns. */
-  primaryOf: (message: Message) => Primary | null
+  /** Names this process in our EDNS option; hex. */
+  instanceId: string
   synthesize?: IncomingOptions['synthesize']
   limits?: IncomingOptions['limits']
   /** Without a sign of life for this long, the copy is not answered from as if it were the zone itself. */
   leaseMs: number
   /** Another store has taken the place of `before`. */
-  onSwap: (zone: MirroredZone, store: ZoneStore, before: ZoneStore | null) => void
+  onSwap: (zone: MirroredZone, store: ZoneStore, before: ZoneStore | null, times: Times) => void
   /** The store was changed by deltas. */
-  onChange: (zone: MirroredZone, change: ZoneChange) => void
+  onChange: (zone: MirroredZone, change: ZoneChange, steps: readonly Step[]) => void
   /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
   onRefused: (zone: MirroredZone, why: string, above: DomainName | null) => void
   /** A transfer was of no use, and why. */
@@ -66,8 +67,11 @@ export type MirrorStatus = Readonly<{
   serial: number | null
   epoch: string | null
   server: string | null
-  /** Since it was known to be equal to the primary's; null before. */
+  /** Since it was known to be right at the zone's origin; null before. */
   ageMs: number | null
+  /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
+  clockOffsetMs: number | null
+  pushes: boolean
   isLive: boolean
   lastFault: string | null
   stats: Readonly<MirrorStats>
@@ -86,6 +90,11 @@ export type MirrorStats = {
 
 /** How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time. */
 const pauseAfterTransfer = 4
+
+/** A server that pushes and lets so many changes in a row be found out is asked like one that does not. */
+const maxUntoldChanges = 3
+/** How long a measurement of the server's clock is preferred to slower ones. */
+const clockOffsetGoodForMs = 30_000
 
 const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
 /** What servers say that do not know IXFR, or EDNS. */
@@ -109,6 +118,12 @@ export class MirroredZone {
   #connectionEpoch = ''
   #hasIxfr = true
   #pushes = false
+  #isPlain = false
+  /** Changes in a row that a server which pushes had not told us of. */
+  #untold = 0
+  /** How long ago the zone was known to be right at its origin, when our copy was last confirmed. */
+  #sourceAgeMs = 0
+  #clockOffset: { atMs: number; wayMs: number; offsetMs: number } | null = null
   #isBusy = false
   /** Something was told while we were busy. */
   #isDue = false
@@ -136,9 +151,19 @@ export class MirroredZone {
     return this.#copy?.store ?? null
   }
 
-  /** Since the copy was known to be equal to the primary's, in milliseconds; null before the first transfer. */
+  /** Since the copy was known to be right at the zone's origin, in milliseconds; null before the first transfer. */
   ageMs(): number | null {
+    return this.#copy === null ? null : this.#options.clock.nowMs() - this.#confirmedAtMs + this.#sourceAgeMs
+  }
+
+  /** Since the copy was known to be equal to what the primary has, in milliseconds; null before the first transfer. */
+  unconfirmedMs(): number | null {
     return this.#copy === null ? null : this.#options.clock.nowMs() - this.#confirmedAtMs
+  }
+
+  /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
+  get clockOffsetMs(): number | null {
+    return this.#clockOffset?.offsetMs ?? null
   }
 
   /** Whether the copy may be answered from as if it were the zone itself: the primary gave a sign of life lately. */
@@ -148,24 +173,25 @@ export class MirroredZone {
     const nowMs = clock.nowMs()
     const ageMs = nowMs - this.#confirmedAtMs
     if (ageMs <= leaseMs) return true
-    return (
-      this.#state === 'transferring' && nowMs - this.#lastProgressAtMs <= leaseMs && ageMs <= mirrorTransferGraceMs
-    )
+    return this.#state === 'transferring' && nowMs - this.#lastProgressAtMs <= leaseMs && ageMs <= mirrorTransferGraceMs
   }
 
   /** Whether the copy is older than the zone's SOA lets it be given out at all. RFC 1035 §3.3.13, EXPIRE. */
   isExpired(): boolean {
     if (this.#copy === null) return false
-    return (this.ageMs() ?? 0) > readSoa(this.#copy.store.soa.rdata[0]!).expireSeconds * 1000
+    return (this.unconfirmedMs() ?? 0) > readSoa(this.#copy.store.soa.rdata[0]!).expireSeconds * 1000
   }
 
   /** A connection is there: serials of another one mean nothing on it unless the server names its history. */
   linkUp(server: string, connection: number): void {
     if (this.#isStopped) return
-    this.#connectionEpoch = `${server}#${connection}`
+    this.#connectionEpoch = `${server} ${connection}`
     this.#hasIxfr = true
     this.#pushes = false
+    this.#isPlain = false
+    this.#untold = 0
     this.#isBusy = false
+    this.#clockOffset = null
     this.#check()
   }
 
@@ -176,15 +202,20 @@ export class MirroredZone {
     if (this.#state !== 'refused') this.#state = 'connecting'
   }
 
-  /** The primary says that the zone has changed (RFC 1996). `serial`: of the SOA in the message, where there is one. */
-  notified(serial: number | null): void {
+  /**
+   * The primary says that the zone has changed (RFC 1996). `serial` and `epoch` are what the message tells, null where
+   * it does not; over our own connection they are the server's word.
+   */
+  notified(serial: number | null, epoch: string | null): void {
     this.stats.notifies++
+    this.#untold = 0
     if (this.#isBusy) {
       this.#isDue = true
       return
     }
+    if (this.#options.link.server === null) return
     const store = this.store
-    const isOfThisHistory = store !== null && this.#pushes && !this.#mustTakeWhole
+    const isOfThisHistory = store !== null && this.#pushes && epoch === store.epoch && !this.#mustTakeWhole
     if (isOfThisHistory && serial !== null && isLaterSerial(serial, store.serial)) this.#transfer(false)
     else if (!isOfThisHistory || serial !== store.serial) this.#check()
   }
@@ -208,6 +239,8 @@ export class MirroredZone {
       epoch: this.store?.epoch ?? null,
       server: this.#options.link.server,
       ageMs: this.ageMs(),
+      clockOffsetMs: this.clockOffsetMs,
+      pushes: this.#pushes,
       isLive: this.isLive(),
       lastFault: this.#lastFault,
       stats: this.stats
@@ -221,10 +254,10 @@ export class MirroredZone {
     this.#isDue = false
     if (this.#copy === null) this.#state = 'asking'
     this.stats.checks++
-    const { link, clock, query } = this.#options
+    const { link, clock, instanceId } = this.#options
     const sentAtMs = clock.nowMs()
     this.#cancelRequest = link.request({
-      octets: soaQuery(this.apex, query),
+      octets: soaQuery(this.apex, { instanceId, epoch: this.store?.epoch ?? null, isPlain: this.#isPlain }),
       idleTimeoutMs: mirrorQueryTimeoutMs,
       onMessage: (message) => {
         this.#isBusy = false
@@ -243,25 +276,42 @@ export class MirroredZone {
       return
     }
     if (rcode !== RCODE.NOERROR || soa === undefined) {
-      this.#refused(`SOA: ${rcode === RCODE.NOERROR ? 'no such zone' : rcodeToText(rcode)}`, zoneAbove(message, this.apex))
+      this.#refused(
+        `SOA: ${rcode === RCODE.NOERROR ? 'no such zone' : rcodeToText(rcode)}`,
+        zoneAbove(message, this.apex)
+      )
       return
     }
-    const primary = this.#notePrimary(message)
+    const epoch = this.#notePrimary(message, sentAtMs) ?? this.#connectionEpoch
     const { serial } = readSoa(soa.rdata)
     const store = this.store
-    if (store === null || this.#mustTakeWhole || store.epoch !== (primary?.epoch ?? this.#connectionEpoch)) {
+    if (store === null || this.#mustTakeWhole || store.epoch !== epoch) {
       this.#transfer(true)
     } else if (serial === store.serial) {
       this.#confirm(sentAtMs)
     } else {
+      if (this.#pushes && ++this.#untold > maxUntoldChanges) this.#pushes = false
       this.#transfer(!isLaterSerial(serial, store.serial))
     }
   }
 
-  #notePrimary(message: Message): Primary | null {
-    const primary = this.#options.primaryOf(message)
-    this.#pushes = primary?.pushes ?? false
-    return primary
+  /** Takes what the server tells of itself; its epoch, or null where it is no peerdns. */
+  #notePrimary(message: Message, sentAtMs: number): string | null {
+    const primary = peerdnsOf(message)
+    if (primary?.epoch == null) return null
+    if (this.#untold <= maxUntoldChanges) this.#pushes = true
+    this.#sourceAgeMs = primary.ageMs ?? 0
+    const { clock } = this.#options
+    const nowMs = clock.nowMs()
+    const wayMs = nowMs - sentAtMs
+    if (primary.clockMs !== null) {
+      const held = this.#clockOffset
+      // What came quickly tells most; but clocks drift, so no measurement is kept for ever.
+      if (held === null || wayMs <= held.wayMs || nowMs - held.atMs > clockOffsetGoodForMs) {
+        this.#clockOffset = { atMs: nowMs, wayMs, offsetMs: primary.clockMs - (clock.epochMs() - wayMs / 2) }
+      }
+    }
+    return primary.epoch
   }
 
   /** @param isWhole AXFR, else IXFR from our serial. */
@@ -271,7 +321,7 @@ export class MirroredZone {
     this.#isBusy = true
     this.#isDue = false
     this.#state = 'transferring'
-    const { link, clock, query, synthesize, limits, primaryOf } = this.#options
+    const { link, clock, instanceId, synthesize, limits } = this.#options
     const startedAtMs = clock.nowMs()
     const base = isWhole || !this.#hasIxfr ? null : this.#copy
     const incoming = new IncomingTransfer({
@@ -279,14 +329,18 @@ export class MirroredZone {
       base,
       clock,
       connectionEpoch: this.#connectionEpoch,
-      epochOf: (message) => primaryOf(message)?.epoch ?? null,
+      epochOf: (message) => this.#notePrimary(message, startedAtMs),
       ...(synthesize === undefined ? {} : { synthesize }),
       ...(limits === undefined ? {} : { limits })
     })
     this.#lastProgressAtMs = startedAtMs
     let isOver = false
     this.#cancelRequest = link.request({
-      octets: transferQuery(this.apex, base?.store.soa ?? null, query),
+      octets: transferQuery(this.apex, base?.store.soa ?? null, {
+        instanceId,
+        epoch: base?.store.epoch ?? null,
+        isPlain: this.#isPlain
+      }),
       idleTimeoutMs: incomingTransferIdleMs,
       onMessage: (message, sizeOctets) => {
         const nowMs = clock.nowMs()
@@ -317,7 +371,7 @@ export class MirroredZone {
     this.stats.octets += stats.octets
   }
 
-  #took(outcome: ReturnType<IncomingTransfer['take']> & {}, startedAtMs: number): void {
+  #took(outcome: TransferOutcome, startedAtMs: number): void {
     const { clock, onSwap, onChange } = this.#options
     if (outcome.kind === 'fault') {
       this.#transferFailed(outcome.fault, true)
@@ -330,12 +384,12 @@ export class MirroredZone {
       this.#lastWholeMs = clock.nowMs() - startedAtMs
       this.stats.wholeTransfers++
       this.#confirm(startedAtMs)
-      onSwap(this, outcome.taken.store, before)
+      onSwap(this, outcome.taken.store, before, outcome.times)
       return
     }
     if (outcome.kind === 'change') this.stats.deltaTransfers++
     this.#confirm(startedAtMs)
-    if (outcome.kind === 'change') onChange(this, outcome.change)
+    if (outcome.kind === 'change') onChange(this, outcome.change, outcome.steps)
   }
 
   /** The copy was equal to the primary's at this moment, or later. */
@@ -351,7 +405,8 @@ export class MirroredZone {
       return
     }
     const everyMs = this.#pushes ? mirrorHeartbeatMs : mirrorPollMs
-    const nextAtMs = atMs + Math.max(everyMs, this.#pushes || this.#hasIxfr ? 0 : pauseAfterTransfer * this.#lastWholeMs)
+    const nextAtMs =
+      atMs + Math.max(everyMs, this.#pushes || this.#hasIxfr ? 0 : pauseAfterTransfer * this.#lastWholeMs)
     this.#later(nextAtMs - clock.nowMs())
   }
 
@@ -391,7 +446,7 @@ export class MirroredZone {
     this.#noteFault(fault)
     if (this.#isStopped || fault.kind === 'network') return
     this.#state = 'failing'
-    if (fault.rcode !== null && notUnderstood.has(fault.rcode)) this.#options.query.isPlain = true
+    if (fault.rcode !== null && notUnderstood.has(fault.rcode)) this.#isPlain = true
     const delayMs = Math.min(mirrorRetryMaxMs, mirrorRetryMinMs * 2 ** Math.min(this.#failures, 10))
     this.#failures++
     // The first one may have been a slip: the whole zone follows at once.
@@ -409,11 +464,4 @@ export class MirroredZone {
 function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
   const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
   return soa === undefined || soa.owner === apex ? null : soa.owner
-}
-
-/** Bad octets are the server's fault, not ours. */
-export const faultOf = (error: unknown): TransferFault => {
-  if (error instanceof TransferFault) return error
-  if (error instanceof WireError) return new TransferFault('malformed', error.message)
-  throw error
 }

@@ -1,17 +1,24 @@
 /** The questions of a secondary: SOA, AXFR, IXFR. Without id, which whoever sends them puts in. */
 import { maxUdpPayloadOctets } from '../base/limits.ts'
-import type { EdnsOption } from '../wire/edns.ts'
 import { CLASS, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'
 import type { DomainName } from '../wire/name.ts'
+import { encodePeerdnsOption, findPeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
 import type { ResourceRecord, RRset } from '../wire/rr.ts'
+import { isEpoch } from './private-records.ts'
 
-export type QueryOptions = {
-  /** EDNS options of each request. */
-  readonly options: readonly EdnsOption[]
+export type QueryOptions = Readonly<{
+  /** Names this process in our EDNS option; hex. */
+  instanceId: string
+  /** The history that our copy belongs to; null: there is none. */
+  epoch: string | null
   /** The server does not understand EDNS. */
   isPlain: boolean
-}
+}>
+
+/** What a peerdns tells of itself in a message; null: it is none. */
+export const peerdnsOf = ({ edns }: Message): PeerdnsOption | null =>
+  edns === null ? null : findPeerdnsOption(edns.options)
 
 export const soaQuery = (apex: DomainName, options: QueryOptions): Uint8Array => encode(apex, RRTYPE.SOA, [], options)
 
@@ -26,8 +33,16 @@ function encode(
   name: DomainName,
   type: number,
   authority: readonly ResourceRecord[],
-  { options, isPlain }: QueryOptions
+  { instanceId, epoch, isPlain }: QueryOptions
 ): Uint8Array {
+  // Those that are made up here, for servers that have none, have a space in them.
+  const options = [
+    encodePeerdnsOption({
+      instances: [instanceId],
+      subscribe: true,
+      epoch: epoch !== null && isEpoch(epoch) ? epoch : null
+    })
+  ]
   const message: Message = {
     id: 0,
     qr: false,

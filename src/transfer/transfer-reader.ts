@@ -5,7 +5,12 @@
  * Whole zones are handed on as they come, so nothing is held here but the deltas of an incremental transfer, which are
  * bounded. Nobody but the sender vouches for what is handed on: it may still turn out to be cut off.
  */
-import { incomingDeltaRecords, incomingDeltas, incomingTransferOctets, incomingTransferRecords } from '../base/limits.ts'
+import {
+  incomingDeltaRecords,
+  incomingDeltas,
+  incomingTransferOctets,
+  incomingTransferRecords
+} from '../base/limits.ts'
 import { CLASS, OPCODE, RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'

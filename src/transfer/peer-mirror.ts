@@ -1,0 +1,200 @@
+/**
+ * The zones that one peer gives us, over one connection: which they are is found out by asking.
+ *
+ * Each name that is wanted is asked for as a zone of its own; where it is none, or is refused, its ancestors are.
+ */
+import type { Cancel, Clock } from '../base/clock.ts'
+import { mirrorRefusedMs } from '../base/limits.ts'
+import { OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
+import { encodeMessage, type Message } from '../wire/message.ts'
+import { isAtOrBelow, labelCount, parentOf, type DomainName } from '../wire/name.ts'
+import { readSoa } from '../wire/rdata.ts'
+import { Link, type LinkOptions } from './link.ts'
+import { MirroredZone, type MirroredZoneOptions, type MirrorStatus } from './mirrored-zone.ts'
+import { peerdnsOf } from './transfer-query.ts'
+
+export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'> &
+  Pick<
+    MirroredZoneOptions,
+    'instanceId' | 'leaseMs' | 'limits' | 'synthesize' | 'onSwap' | 'onChange' | 'onFault' | 'clock' | 'random'
+  > &
+  Readonly<{
+    /** The names that we want to answer for, as the peer calls them. */
+    names: readonly DomainName[]
+    /** Whether ancestors are asked for where a name is no zone. */
+    mayAscend: boolean
+    /** The connection was made, or lost. */
+    onLink: (server: string, isUp: boolean, why: string) => void
+  }>
+
+export class PeerMirror {
+  readonly link: Link
+  readonly #options: PeerMirrorOptions
+  readonly #clock: Clock
+  readonly #zones = new Map<DomainName, MirroredZone>()
+  /** Where each wanted name is looked for at the moment. */
+  readonly #places = new Map<DomainName, DomainName>()
+  #connection: { server: string; number: number } | null = null
+  #cancelRetry: Cancel | null = null
+
+  constructor(options: PeerMirrorOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.link = new Link({
+      servers: options.servers,
+      open: options.open,
+      clock: options.clock,
+      random: options.random,
+      signer: options.signer,
+      onUp: (server, number) => {
+        this.#connection = { server, number }
+        options.onLink(server, true, '')
+        for (const zone of this.#wantedZones()) zone.linkUp(server, number)
+      },
+      onDown: (server, why) => {
+        this.#connection = null
+        options.onLink(server, false, why)
+        for (const zone of this.#zones.values()) zone.linkDown()
+      },
+      onNotify: (message) => this.#answerNotify(message)
+    })
+  }
+
+  start(): void {
+    for (const name of this.#options.names) this.#place(name, name)
+    this.link.start()
+  }
+
+  stop(): void {
+    this.#cancelRetry?.()
+    this.#cancelRetry = null
+    this.link.stop()
+    for (const zone of this.#zones.values()) zone.stop()
+  }
+
+  /** The copy that holds a name: the longest apex at or above it, live ones before others; null where there is none. */
+  find(name: DomainName): MirroredZone | null {
+    let best: MirroredZone | null = null
+    for (const zone of this.#zones.values()) {
+      if (zone.store === null || !isAtOrBelow(name, zone.apex)) continue
+      if (best === null || Number(zone.isLive()) - Number(best.isLive()) > 0) best = zone
+      else if (zone.isLive() === best.isLive() && zone.apex.length > best.apex.length) best = zone
+    }
+    return best
+  }
+
+  /** The zone of exactly this apex, be it without a copy yet. */
+  get(apex: DomainName): MirroredZone | null {
+    return this.#zones.get(apex) ?? null
+  }
+
+  /** Somebody says, by other ways than our connection, that a zone has changed. False: it is none of ours. */
+  notified(apex: DomainName): boolean {
+    const zone = this.#zones.get(apex)
+    if (zone === undefined) return false
+    zone.notified(null, null)
+    return true
+  }
+
+  status(): readonly MirrorStatus[] {
+    return [...this.#zones.values()].map((zone) => zone.status())
+  }
+
+  get zones(): IterableIterator<MirroredZone> {
+    return this.#zones.values()
+  }
+
+  /** Zones that some wanted name is looked for in; others are left over, and asked for no more. */
+  #wantedZones(): MirroredZone[] {
+    const wanted = new Set(this.#places.values())
+    return [...this.#zones.values()].filter(({ apex }) => wanted.has(apex))
+  }
+
+  #place(name: DomainName, apex: DomainName): void {
+    this.#places.set(name, apex)
+    let zone = this.#zones.get(apex)
+    if (zone !== undefined) {
+      if (zone.status().state === 'refused') zone.askAgain()
+      return
+    }
+    const { clock, random, instanceId, leaseMs, limits, synthesize, onSwap, onChange, onFault } = this.#options
+    zone = new MirroredZone({
+      apex,
+      link: this.link,
+      clock,
+      random,
+      instanceId,
+      leaseMs,
+      ...(limits === undefined ? {} : { limits }),
+      ...(synthesize === undefined ? {} : { synthesize }),
+      onSwap: (swapped, store, before, times) => {
+        this.#dropUnwanted()
+        onSwap(swapped, store, before, times)
+      },
+      onChange,
+      onFault,
+      onRefused: (refused, _why, above) => this.#refused(refused, above)
+    })
+    this.#zones.set(apex, zone)
+    if (this.#connection !== null) zone.linkUp(this.#connection.server, this.#connection.number)
+  }
+
+  #refused({ apex }: MirroredZone, above: DomainName | null): void {
+    const next = above ?? parentOf(apex)
+    const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0
+    for (const [name, place] of this.#places) {
+      if (place !== apex) continue
+      if (mayGoOn) this.#place(name, next)
+      else this.#retryLater()
+    }
+    this.#dropUnwanted()
+  }
+
+  /** Whoever refused everything may be told otherwise: then a policy here and a permission there are enough. */
+  #retryLater(): void {
+    if (this.#cancelRetry !== null) return
+    this.#cancelRetry = this.#clock.after(mirrorRefusedMs, () => {
+      this.#cancelRetry = null
+      for (const [name, place] of this.#places) {
+        if (this.#zones.get(place)?.status().state !== 'refused') continue
+        this.#place(name, name)
+      }
+    })
+  }
+
+  /** A zone that nothing is looked for in goes as soon as it has no copy, or others hold what it was kept for. */
+  #dropUnwanted(): void {
+    const wanted = new Set(this.#wantedZones())
+    const copies = [...wanted].filter(({ store }) => store !== null)
+    for (const zone of this.#zones.values()) {
+      if (wanted.has(zone)) continue
+      const isReplaced = copies.some(({ apex }) => isAtOrBelow(zone.apex, apex) || isAtOrBelow(apex, zone.apex))
+      if (zone.store !== null && !isReplaced && !zone.isExpired()) continue
+      zone.stop()
+      this.#zones.delete(zone.apex)
+    }
+  }
+
+  /** RFC 1996 §4.7: the answer is the message with QR set and nothing but the question. */
+  #answerNotify(message: Message): Uint8Array | null {
+    const question = message.questions[0]
+    if (question === undefined) return null
+    const zone = this.#zones.get(question.name)
+    const soa = message.answer.find(({ owner, type }) => owner === question.name && type === RRTYPE.SOA)
+    const serial = soa === undefined ? null : readSoa(soa.rdata).serial
+    zone?.notified(serial, peerdnsOf(message)?.epoch ?? null)
+    const rcode = zone === undefined ? RCODE.NOTAUTH : RCODE.NOERROR
+    return encodeMessage({
+      ...message,
+      qr: true,
+      opcode: OPCODE.NOTIFY,
+      aa: true,
+      rcode,
+      questions: [question],
+      answer: [],
+      authority: [],
+      additional: [],
+      edns: message.edns === null ? null : { ...message.edns, options: [] }
+    })
+  }
+}
