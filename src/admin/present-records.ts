@@ -106,6 +106,10 @@ function presentOrigin(origin: Origin): SourceJson {
   if (origin.from === 'policy') return { ...none, target: origin.target }
   const { target, server } = origin
   if (origin.from === 'cache') return { ...none, target, server, ageMs: origin.ageMs, staleForMs: origin.staleForMs }
+  if (origin.from === 'mirror') {
+    const { zone, ageMs, staleForMs } = origin
+    return { ...none, zone: nameToText(zone), target, server, ageMs, staleForMs }
+  }
   // It was asked for just now.
   return { ...none, target, server, ageMs: 0 }
 }

@@ -180,6 +180,8 @@ async function sourceOf(clusters: DemoClusters, name: string): Promise<string> {
   const question = { name: parseName(name), type: RRTYPE.A, clientAddress: '127.0.0.1', recursionDesired: true }
   const { origin } = (await server.inspect.trace(question)).answer
   if (origin.from === 'zone') return "B's own zone"
+  if (origin.from === 'mirror')
+    return `from our copy of ${origin.target}'s zone, ${(origin.ageMs / 1000).toFixed(1)} s old`
   if (origin.from === 'cache') return `from ${origin.target}, ${(origin.ageMs / 1000).toFixed(1)} s old`
   return origin.from === 'policy' ? 'made by rule' : `from ${origin.target}, asked just now`
 }

@@ -10,6 +10,8 @@ export type Origin =
   /** `ageMs`: since the zone's source last proved that it follows the cluster; `changedAgoMs`: since the zone changed. */
   | Readonly<{ from: 'zone'; zone: DomainName; ageMs: number; changedAgoMs: number }>
   | Readonly<{ from: 'cache'; target: string; server: string; ageMs: number; staleForMs: number }>
+  /** A copy of a peer's zone. `ageMs`: since it was known to be right where it comes from. */
+  | Readonly<{ from: 'mirror'; zone: DomainName; target: string; server: string; ageMs: number; staleForMs: number }>
   | Readonly<{ from: 'peer' | 'upstream'; target: string; server: string; tookMs: number }>
   /** Made here: refusals, errors, static addresses, denials by rule. */
   | Readonly<{ from: 'policy'; target: string | null }>
@@ -33,6 +35,10 @@ export type Answer = Readonly<{
 }>
 
 export const unlimitedTtlSeconds = 0x7fff_ffff
+
+/** For how long an answer has been stale, in milliseconds; 0: it is not. */
+export const staleForMs = ({ origin }: Answer): number =>
+  origin.from === 'cache' || origin.from === 'mirror' ? origin.staleForMs : 0
 
 const noRRsets: readonly RRset[] = []
 const noEde: readonly Ede[] = []

@@ -12,6 +12,7 @@ import { targetOrder, type TargetOrder } from '../policy/target-order.ts'
 import { EDE } from '../wire/iana.ts'
 import type { Answer } from './answer.ts'
 import { conclude, doubtfulTtlSeconds } from './conclude.ts'
+import { standingsByCopies } from './from-copy.ts'
 import { denialByRule } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
@@ -24,7 +25,8 @@ const underscore = 0x5f
 export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name: KubernetesName | null): Deliberation {
   const { policy } = match
   const service = name?.service ?? null
-  const order = targetOrder(policy, parts.standings, {
+  const standings = standingsByCopies(parts, match, query.qname)
+  const order = targetOrder(policy, standings, {
     name: query.qname,
     service,
     clientAddress: query.client.address,
@@ -40,7 +42,7 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name:
     isBelowService: name?.kind === 'below-service'
   }
   for (const target of order.excluded) {
-    const standing = parts.standings.of(policy.targets[target]!)
+    const standing = standings.of(policy.targets[target]!)
     const stale = standing === 'drained' ? null : staleOf(parts, query, match, policy.targets[target]!)
     outcomes[target] = { kind: 'unreachable', why: whyLeftOut(standing), isCached: false, stale }
   }

@@ -1,7 +1,8 @@
 /** Turns the decision of a policy into an answer, with its TTL caps and its reasons. */
 import type { Decision } from '../policy/decide.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
-import { answerOf, errorAnswer, isDenial, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
+import { answerOf, errorAnswer, isDenial, staleForMs, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
+import { copyHasExpired } from './from-copy.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
 import type { Deliberation } from './target-outcome.ts'
@@ -31,14 +32,18 @@ export function conclude(
   if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
   if (decision.kind === 'stale') {
     // What a dead target said last may still be within its TTL: then nothing about it is stale.
-    const { origin } = decision.reply
-    if (origin.from === 'cache' && origin.staleForMs === 0) return withCaps(decision.reply, talk, [])
+    const isHeld = decision.reply.origin.from === 'cache' || decision.reply.origin.from === 'mirror'
+    if (isHeld && staleForMs(decision.reply) === 0) return withCaps(decision.reply, talk, [])
     const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
   }
   const isByHand = decision.unreachable.every((target) => parts.standings.of(policy.targets[target]!) === 'drained')
   const code = isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY
   const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }]
+  for (const target of decision.unreachable) {
+    if (!copyHasExpired(parts, talk.match, policy.targets[target]!, query.qname)) continue
+    ede.push({ code: EDE.INVALID_DATA, text: `our copy of the zone of ${name(target)} has expired` })
+  }
   if (decision.kind === 'doubtful-denial') {
     return { ...withCaps(decision.reply, talk, ede), maxTtlSeconds: doubtfulTtlSeconds }
   }

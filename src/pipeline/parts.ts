@@ -8,11 +8,16 @@ import type { PolicyTable } from '../policy/policy-table.ts'
 import type { ClientSet } from '../policy/policy.ts'
 import type { Standings } from '../policy/standing.ts'
 import type { DomainName } from '../wire/name.ts'
+import type { PeerCopies } from './from-copy.ts'
 import type { OwnZones } from './from-zone.ts'
 import type { KnownServices } from './known-services.ts'
 
 /** A peer as policies use it. */
-export type PeerTarget = Readonly<{ peer: Peer }>
+export type PeerTarget = Readonly<{
+  peer: Peer
+  /** Its zones that are kept here by transfer; null: none are. */
+  copies: PeerCopies | null
+}>
 
 export type Parts = Readonly<{
   /** Names this process in our EDNS option; hex. */

@@ -4,7 +4,7 @@
  */
 import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
 import { RCODE, RRTYPE } from '../wire/iana.ts'
-import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
+import { isAtOrBelow, nameToText, rootName, type DomainName } from '../wire/name.ts'
 import { readNameRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
 import { maxAliases } from '../base/limits.ts'
@@ -12,7 +12,8 @@ import type { Peer } from '../peer/peer.ts'
 import { sectionsToOurs, toOurs, type ZoneMapping } from '../policy/zone-mapping.ts'
 import type { TargetId } from '../policy/policy.ts'
 import type { TargetOutcome } from '../policy/decide.ts'
-import { answerOf, lowestTtlSeconds, settledSections, type Answer } from './answer.ts'
+import { answerOf, lowestTtlSeconds, settledSections, staleForMs, type Answer } from './answer.ts'
+import { fromCopy, type PeerCopies } from './from-copy.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
 import {
@@ -20,6 +21,7 @@ import {
   remembered,
   rememberedFailure,
   rememberFailure,
+  type Remembered,
   type TargetQuestion,
   type TtlCaps
 } from './remembered.ts'
@@ -29,6 +31,8 @@ export type PeerRoute = Readonly<{
   peer: Peer
   target: TargetId
   kind: 'peer' | 'upstream'
+  /** Zones of the target that are kept here. */
+  copies: PeerCopies | null
   /** The zone that names in the target's answers may speak of; the root: any. */
   zone: DomainName
   /** That zone may begin above the name given as `zone`. */
@@ -117,23 +121,21 @@ function wholeOf(
   parts: Parts,
   query: Query,
   route: PeerRoute,
-  held: Answer | null,
+  head: Answer | null,
   name: DomainName,
   qtype: number
 ): Answer | null {
-  let whole = held
+  let whole = head
   for (let aliases = 0; aliases < maxAliases && whole !== null; aliases++) {
     const open = openAliasInZone(route, whole, name, qtype)
     if (open === null) break
-    const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps, false)
+    const end = held(parts, query, route, { target: route.target, name: open, type: qtype }, false)
     if (end === null) return null
     whole = joinStale(whole, end.answer)
     if (end.answer.sections.answer.length === 0) break
   }
   return whole
 }
-
-const staleForMs = ({ origin }: Answer): number => (origin.from === 'cache' ? origin.staleForMs : 0)
 
 const joinStale = (alias: Answer, end: Answer): Answer => ({
   ...joinAlias(alias, end),
@@ -149,19 +151,19 @@ export function peerOutcomeFromMemory(
   qtype: number
 ): Outcome | null {
   const question = { target: route.target, name, type: qtype }
-  const held = remembered(parts, question, query, route.caps)
-  if (held?.kind !== 'fresh') {
+  const known = held(parts, query, route, question, true)
+  if (known?.kind !== 'fresh') {
     const why = rememberedFailure(parts, question, query)
     if (why === null) return null
-    const stale = wholeOf(parts, query, route, held?.answer ?? null, name, qtype)
+    const stale = wholeOf(parts, query, route, known?.answer ?? null, name, qtype)
     return outcomeToOurs({ kind: 'unreachable', why, isCached: true, stale }, route, name, qtype)
   }
-  let answer = held.answer
+  let answer = known.answer
   for (;;) {
     if (aliasesIn(answer) > maxAliases) return null
     const open = openAliasInZone(route, answer, name, qtype)
     if (open === null) break
-    const end = remembered(parts, { target: route.target, name: open, type: qtype }, query, route.caps)
+    const end = held(parts, query, route, { target: route.target, name: open, type: qtype }, true)
     if (end?.kind !== 'fresh') return null
     const joined = joinAlias(answer, end.answer)
     // A denial adds nothing, and neither does a loop: each alias once.
@@ -169,15 +171,34 @@ export function peerOutcomeFromMemory(
     answer = joined
     if (isOver) break
   }
-  traceCached(parts, query, route, held.answer)
+  traceHeld(parts, query, route, known.answer)
   return outcomeToOurs(outcomeOf(answer), route, name, qtype)
 }
 
-function traceCached({ clock }: Parts, { trace }: Query, { target }: PeerRoute, answer: Answer): void {
+/**
+ * The target's last word on a question, as far as we hold it: from a copy of its zone while that may stand for it, from
+ * the cache while a TTL runs, else the staler one that is still of use.
+ */
+function held(
+  parts: Parts,
+  query: Query,
+  route: PeerRoute,
+  question: TargetQuestion,
+  isFirstLook: boolean
+): Remembered | null {
+  const copied = route.copies === null ? null : fromCopy(parts, route.copies, question, query, route.caps)
+  if (copied?.kind === 'fresh') return copied
+  const cached = remembered(parts, question, query, route.caps, isFirstLook)
+  return cached?.kind === 'fresh' ? cached : (copied ?? cached)
+}
+
+function traceHeld({ clock }: Parts, { trace }: Query, { target }: PeerRoute, answer: Answer): void {
+  const { origin } = answer
+  const isCopy = origin.from === 'mirror'
   trace?.add(clock.nowMs(), {
-    step: 'cache',
-    detail: `${target}: a fresh answer is held`,
-    ageMs: answer.origin.from === 'cache' ? answer.origin.ageMs : 0,
+    step: isCopy ? 'mirror' : 'cache',
+    detail: isCopy ? `${target}: our copy of ${nameToText(origin.zone)}` : `${target}: a fresh answer is held`,
+    ageMs: origin.from === 'cache' || isCopy ? origin.ageMs : 0,
     ttlSeconds: lowestTtlSeconds(answer)
   })
 }
@@ -190,8 +211,8 @@ export function lastAnswer(
   name: DomainName,
   qtype: number
 ): Answer | null {
-  const held = remembered(parts, { target: route.target, name, type: qtype }, query, route.caps, false)
-  const whole = wholeOf(parts, query, route, held?.answer ?? null, name, qtype)
+  const known = held(parts, query, route, { target: route.target, name, type: qtype }, false)
+  const whole = wholeOf(parts, query, route, known?.answer ?? null, name, qtype)
   return whole === null ? null : answerToOurs(whole, route, name, qtype)
 }
 
@@ -247,12 +268,12 @@ async function oneOutcome(
   deadlineMs: number
 ): Promise<Outcome> {
   const { clock, cache, instanceId } = parts
-  const held = remembered(parts, question, query, route.caps, false)
-  if (held?.kind === 'fresh') {
-    traceCached(parts, query, route, held.answer)
-    return outcomeOf(held.answer)
+  const known = held(parts, query, route, question, false)
+  if (known?.kind === 'fresh') {
+    traceHeld(parts, query, route, known.answer)
+    return outcomeOf(known.answer)
   }
-  const stale = held?.answer ?? null
+  const stale = known?.answer ?? null
   const failure = rememberedFailure(parts, question, query)
   if (failure !== null) return { kind: 'unreachable', why: failure, isCached: true, stale }
   const budgetMs = deadlineMs - clock.nowMs()

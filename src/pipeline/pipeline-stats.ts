@@ -8,7 +8,7 @@ const ageBoundsSeconds = [0.001, 0.01, 0.05, 0.25, 1, 2.5, 5, 10, 15, 30, 60, 30
 const durationBoundsSeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2]
 
 export type Source = Origin['from']
-const sources: readonly Source[] = ['zone', 'cache', 'peer', 'upstream', 'policy']
+const sources: readonly Source[] = ['zone', 'mirror', 'cache', 'peer', 'upstream', 'policy']
 const rcodeSlots = 24
 
 export class PipelineStats {
@@ -40,7 +40,7 @@ export class PipelineStats {
     const { origin } = answer
     this.countRcode(answer.sections.rcode)
     this.responsesBySource.set(origin.from, this.responsesBySource.get(origin.from)! + 1)
-    if (origin.from === 'cache') {
+    if (origin.from === 'cache' || origin.from === 'mirror') {
       this.answerAgeSeconds.observe(origin.ageMs / 1000)
       if (origin.staleForMs > 0) this.stale++
     } else if (origin.from === 'zone') {

@@ -138,7 +138,16 @@ const forwardTarget = 'forward'
 
 function forwardRoute(parts: Parts, peer: PeerRoute['peer']): PeerRoute {
   const caps = parts.cacheLimits
-  return { peer, target: forwardTarget, kind: 'upstream', zone: rootName, soaMayBeAbove: false, mapping: null, caps }
+  return {
+    peer,
+    target: forwardTarget,
+    kind: 'upstream',
+    copies: null,
+    zone: rootName,
+    soaMayBeAbove: false,
+    mapping: null,
+    caps
+  }
 }
 
 function forwardAnswer(parts: Parts, query: Query, outcome: Outcome): Answer {

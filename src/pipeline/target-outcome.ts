@@ -36,6 +36,7 @@ function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: Doma
     peer: peer.peer,
     target: target.id,
     kind: 'peer',
+    copies: peer.copies,
     zone: isInZone ? theirZone : rootName,
     soaMayBeAbove: !match.isApexKnown && theirZone === zone,
     mapping,

@@ -25,6 +25,11 @@ export class Coverage {
     return this.#hasSignatures
   }
 
+  /** Whether the records tell all that the zone says. */
+  get isWhole(): boolean {
+    return this.#cuts.size === 0 && this.#wildcards.size === 0
+  }
+
   /** Takes note that an RRset has come (`isThere`) or gone. */
   note(owner: DomainName, type: number, isThere: boolean): void {
     const isCut = (type === RRTYPE.NS && owner !== this.#apex) || type === RRTYPE.DNAME
@@ -35,7 +40,7 @@ export class Coverage {
 
   /** Whether the records tell what the zone says of a name. `exists`: it has records or names below it. */
   covers(qname: DomainName, exists: boolean): boolean {
-    if (this.#cuts.size === 0 && this.#wildcards.size === 0) return true
+    if (this.isWhole) return true
     for (
       let name: DomainName | null = qname;
       name !== null && name.length >= this.#apex.length;

@@ -116,6 +116,7 @@ export class MirroredZone {
   #state: MirrorState = 'connecting'
   /** The history that serials of this connection belong to, where the server names none. */
   #connectionEpoch = ''
+  #server = ''
   #hasIxfr = true
   #pushes = false
   #isPlain = false
@@ -161,6 +162,11 @@ export class MirroredZone {
     return this.#copy === null ? null : this.#options.clock.nowMs() - this.#confirmedAtMs
   }
 
+  /** Who gave the copy, `host:port`. */
+  get server(): string {
+    return this.#server
+  }
+
   /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
   get clockOffsetMs(): number | null {
     return this.#clockOffset?.offsetMs ?? null
@@ -186,6 +192,7 @@ export class MirroredZone {
   linkUp(server: string, connection: number): void {
     if (this.#isStopped) return
     this.#connectionEpoch = `${server} ${connection}`
+    this.#server = server
     this.#hasIxfr = true
     this.#pushes = false
     this.#isPlain = false
