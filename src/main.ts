@@ -19,6 +19,7 @@ import { ClusterView } from './main/cluster-view.ts'
 import { reloadEvents } from './main/config-changes.ts'
 import { inspectionOf } from './main/inspection.ts'
 import { loadOptions } from './main/load-options.ts'
+import { MirrorSet } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTable } from './main/policies.ts'
@@ -70,6 +71,7 @@ export class RunningServer {
   readonly dataPlane: DataPlane
   readonly peers: PeerSet
   readonly operator: OperatorHand
+  readonly mirrors: MirrorSet
   readonly inspect: Inspectable
   readonly reloads = { taken: 0, refused: 0 }
   #config: Config
@@ -104,6 +106,14 @@ export class RunningServer {
       config.limits.inFlightQueries
     )
     this.peers.update(config)
+    this.mirrors = new MirrorSet({
+      clock,
+      log,
+      random,
+      instanceId: this.#instanceId,
+      serversOf: (peer) => this.peers.serversOf(peer)
+    })
+    this.mirrors.update(config)
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
   }
@@ -227,6 +237,7 @@ export class RunningServer {
     this.#cancelSweep()
     await this.#view.close()
     await this.operator.close()
+    this.mirrors.stop()
     await this.peers.close()
     await this.#admin?.close()
     this.log.info({ unanswered }, 'stopped')
@@ -276,6 +287,7 @@ export class RunningServer {
     this.#config = config
     this.log.level = config.log.level
     for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
+    this.mirrors.update(config)
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++
@@ -349,7 +361,7 @@ export class RunningServer {
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,
       policies: policyTable(config, (name) => this.operator.isDisabled(name)),
-      peers: this.peers.targets,
+      peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
       standings: standingsOf(this.peers, this.operator),
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),

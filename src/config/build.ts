@@ -141,6 +141,7 @@ function buildPeer(name: string, peer: FileContent['peers'][string], around: Sur
     transport: peer.transport,
     families: peer.families,
     mirror: peer.mirror,
+    leaseMs: peer.lease,
     maxAgeMs: peer.maxAge,
     maxInFlight: peer.maxInFlight,
     probe: {

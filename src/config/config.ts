@@ -128,6 +128,8 @@ export type PeerConfig = Readonly<{
   /** Address families its servers are asked over, at least one. */
   families: readonly (4 | 6)[]
   mirror: boolean
+  /** Without a sign of life for this long, a mirrored peer is unreachable. */
+  leaseMs: number
   /** Data older than this make it unhealthy; null: age does not matter. */
   maxAgeMs: number | null
   /** Questions that may wait for it. */

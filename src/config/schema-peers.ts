@@ -64,7 +64,16 @@ export const peerSection = section({
     [4, 6],
     'Address families that its servers are asked over.'
   ),
-  mirror: notYet(option(flag(), false, 'Whether its exported zones are kept here by zone transfer.')),
+  mirror: option(
+    flag(),
+    false,
+    'Whether the zones of the dnsNames that are peered to it are kept here by zone transfer (AXFR, IXFR, NOTIFY), and answered from here.'
+  ),
+  lease: option(
+    duration({ min: '500ms', max: '1h' }),
+    '5s',
+    'A mirrored peer without a sign of life for this long is unreachable, unless it answers queries.'
+  ),
   maxAge: notYet(
     option(
       durationOrOff({ min: '100ms', max: '1d' }),

@@ -39,7 +39,6 @@ type Unsupported = [option: string, what: string][]
 
 function unsupportedOfPeer(peer: PeerConfig): Unsupported {
   const found: Unsupported = []
-  if (peer.mirror) found.push(['mirror', "keeping a peer's zones by transfer"])
   if (peer.maxAgeMs !== null) found.push(['maxAge', 'the age of a peer as its health'])
   return found
 }

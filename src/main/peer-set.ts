@@ -12,6 +12,7 @@ import { Peer } from '../peer/peer.ts'
 import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
 import { ResolvConf } from '../peer/resolv-conf.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
+import type { PeerCopies } from '../pipeline/from-copy.ts'
 import type { PeerTarget } from '../pipeline/parts.ts'
 import type { TargetStanding } from '../policy/standing.ts'
 import { ownAddress } from '../config/own-address.ts'
@@ -65,7 +66,7 @@ class ProbedPeer {
         this.gradualReturn.update(this.health)
         parts.onStandingChange()
       }) ?? ((): void => {})
-    this.target = { peer: this.peer }
+    this.target = { peer: this.peer, copies: null }
     this.#probes?.start()
   }
 
@@ -177,8 +178,17 @@ export class PeerSet {
     return changed
   }
 
-  get targets(): ReadonlyMap<string, PeerTarget> {
-    return new Map([...this.#peers].map(([name, { target }]) => [name, target]))
+  /** @param copiesOf the zones of a peer that are kept here. */
+  targets(copiesOf: (peer: string) => PeerCopies | null): ReadonlyMap<string, PeerTarget> {
+    return new Map([...this.#peers].map(([name, { target }]) => [name, { ...target, copies: copiesOf(name) }]))
+  }
+
+  /** The servers of one peer, those that probes call down last; empty where no address is known, or no such peer. */
+  serversOf(name: string): readonly string[] {
+    const servers = this.#peers.get(name)?.peer.status().servers ?? []
+    return servers
+      .toSorted((one, other) => Number(one.health === 'down') - Number(other.health === 'down'))
+      .map(({ server }) => server)
   }
 
   /** What stands for or against a peer now; `down` where there is none of this name. */

@@ -77,7 +77,8 @@ const capOf = ({ sections }: Answer, { cacheLimits }: Parts, caps: TtlCaps): num
  */
 export function standingsByCopies(parts: Parts, match: PolicyMatch, qname: DomainName): Standings {
   const { standings } = parts
-  if (!match.policy.targets.some(({ peer }) => peer !== null && (parts.peers.get(peer)?.copies ?? null) !== null)) return standings
+  if (!match.policy.targets.some(({ peer }) => peer !== null && (parts.peers.get(peer)?.copies ?? null) !== null))
+    return standings
   return {
     ...standings,
     of(target) {

@@ -65,6 +65,18 @@ export class PeerMirror {
     this.link.start()
   }
 
+  /** Exchanges the names that are wanted; zones that are still wanted stay as they are. */
+  setNames(names: readonly DomainName[]): void {
+    for (const name of [...this.#places.keys()]) if (!names.includes(name)) this.#places.delete(name)
+    for (const name of names) if (!this.#places.has(name)) this.#place(name, name)
+    const wanted = new Set(this.#places.values())
+    for (const zone of this.#zones.values()) {
+      if (wanted.has(zone.apex)) continue
+      zone.stop()
+      this.#zones.delete(zone.apex)
+    }
+  }
+
   stop(): void {
     this.#cancelRetry?.()
     this.#cancelRetry = null

@@ -183,6 +183,11 @@ export class ZoneStore {
     return this.#tree.rrset(owner, type)
   }
 
+  /** Whether the name was made to exist without records of its own. */
+  isNamed(name: DomainName): boolean {
+    return this.#tree.isNamed(name)
+  }
+
   /** What is known of a Service's endpoints; null: no such Service. */
   serviceState(owner: DomainName): ServiceState | null {
     return this.#services.get(owner) ?? null
