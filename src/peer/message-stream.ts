@@ -42,8 +42,11 @@ export function openMessageStream(server: string, handlers: MessageStreamHandler
   socket.on('data', (chunk: Uint8Array) => {
     try {
       frames.push(chunk)
-      for (let message = frames.next(); message !== null && !isOver; message = frames.next())
+      for (let message = frames.next(); message !== null; message = frames.next()) {
+        // A handler may have closed it.
+        if (socket.destroyed) return
         handlers.onMessage(message)
+      }
     } catch (error) {
       if (!(error instanceof WireError)) throw error
       end(error.message)

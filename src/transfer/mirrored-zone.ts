@@ -6,7 +6,7 @@
  * server sends, the last good version stays. Serials are compared within one history only: that of a peerdns instance
  * (its epoch), or of one connection to any other server.
  */
-import type { Cancel, Clock } from '../base/clock.ts'
+import type { Cancel } from '../base/clock.ts'
 import {
   incomingTransferIdleMs,
   incomingTransferMs,
@@ -23,78 +23,15 @@ import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
 import type { ResourceRecord } from '../wire/rr.ts'
 import { isLaterSerial } from '../zone/serial.ts'
-import type { ZoneChange } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
-import {
-  IncomingTransfer,
-  type IncomingOptions,
-  type Step,
-  type Taken,
-  type Times,
-  type TransferOutcome
-} from './incoming-transfer.ts'
-import type { Link } from './link.ts'
-import { peerdnsOf, soaQuery, transferQuery } from './transfer-query.ts'
+import { IncomingTransfer, type Taken, type TransferOutcome } from './incoming-transfer.ts'
+import { newMirrorStats, type MirroredZoneOptions, type MirrorState, type MirrorStatus } from './mirror-types.ts'
+import { Primary } from './primary.ts'
+import { soaQuery, transferQuery } from './transfer-query.ts'
 import { TransferFault } from './transfer-reader.ts'
-
-export type MirroredZoneOptions = Readonly<{
-  apex: DomainName
-  link: Pick<Link, 'request' | 'drop' | 'markGood' | 'server'>
-  clock: Clock
-  random: () => number
-  /** Names this process in our EDNS option; hex. */
-  instanceId: string
-  synthesize?: IncomingOptions['synthesize']
-  limits?: IncomingOptions['limits']
-  /** Without a sign of life for this long, the copy is not answered from as if it were the zone itself. */
-  leaseMs: number
-  /** Another store has taken the place of `before`. */
-  onSwap: (zone: MirroredZone, store: ZoneStore, before: ZoneStore | null, times: Times) => void
-  /** The store was changed by deltas. */
-  onChange: (zone: MirroredZone, change: ZoneChange, steps: readonly Step[]) => void
-  /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
-  onRefused: (zone: MirroredZone, why: string, above: DomainName | null) => void
-  /** A transfer was of no use, and why. */
-  onFault: (zone: MirroredZone, fault: TransferFault) => void
-}>
-
-export type MirrorState = 'connecting' | 'asking' | 'transferring' | 'current' | 'refused' | 'failing'
-
-export type MirrorStatus = Readonly<{
-  apex: DomainName
-  state: MirrorState
-  /** null before the first transfer. */
-  serial: number | null
-  epoch: string | null
-  server: string | null
-  /** Since it was known to be right at the zone's origin; null before. */
-  ageMs: number | null
-  /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
-  clockOffsetMs: number | null
-  pushes: boolean
-  isLive: boolean
-  lastFault: string | null
-  stats: Readonly<MirrorStats>
-}>
-
-export type MirrorStats = {
-  checks: number
-  notifies: number
-  wholeTransfers: number
-  deltaTransfers: number
-  /** Transfers that ended without use, by why. */
-  faults: Record<TransferFault['kind'], number>
-  records: number
-  octets: number
-}
 
 /** How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time. */
 const pauseAfterTransfer = 4
-
-/** A server that pushes and lets so many changes in a row be found out is asked like one that does not. */
-const maxUntoldChanges = 3
-/** How long a measurement of the server's clock is preferred to slower ones. */
-const clockOffsetGoodForMs = 30_000
 
 const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
 /** What servers say that do not know IXFR, or EDNS. */
@@ -102,15 +39,7 @@ const notUnderstood: ReadonlySet<number> = new Set([RCODE.FORMERR, RCODE.NOTIMP,
 
 export class MirroredZone {
   readonly apex: DomainName
-  readonly stats: MirrorStats = {
-    checks: 0,
-    notifies: 0,
-    wholeTransfers: 0,
-    deltaTransfers: 0,
-    faults: { rcode: 0, malformed: 0, delta: 0, limit: 0, network: 0, signature: 0 },
-    records: 0,
-    octets: 0
-  }
+  readonly stats = newMirrorStats()
   readonly #options: MirroredZoneOptions
   #copy: Taken | null = null
   #state: MirrorState = 'connecting'
@@ -118,19 +47,16 @@ export class MirroredZone {
   #connectionEpoch = ''
   #server = ''
   #hasIxfr = true
-  #pushes = false
+  #primary: Primary
   #isPlain = false
-  /** Changes in a row that a server which pushes had not told us of. */
-  #untold = 0
-  /** How long ago the zone was known to be right at its origin, when our copy was last confirmed. */
-  #sourceAgeMs = 0
-  #clockOffset: { atMs: number; wayMs: number; offsetMs: number } | null = null
   #isBusy = false
   /** Something was told while we were busy. */
   #isDue = false
   #failures = 0
   #lastWholeMs = 0
   #confirmedAtMs = Number.NEGATIVE_INFINITY
+  /** How long ago the zone was known to be right at its origin, when our copy was last confirmed. */
+  #sourceAgeMs = 0
   #lastProgressAtMs = Number.NEGATIVE_INFINITY
   #lastFault: string | null = null
   #mustTakeWhole = false
@@ -141,6 +67,7 @@ export class MirroredZone {
   constructor(options: MirroredZoneOptions) {
     this.#options = options
     this.apex = options.apex
+    this.#primary = new Primary(options.clock)
   }
 
   /** The last good version; null before the first transfer. */
@@ -169,7 +96,7 @@ export class MirroredZone {
 
   /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
   get clockOffsetMs(): number | null {
-    return this.#clockOffset?.offsetMs ?? null
+    return this.#primary.clockOffsetMs
   }
 
   /** Whether the copy may be answered from as if it were the zone itself: the primary gave a sign of life lately. */
@@ -194,11 +121,9 @@ export class MirroredZone {
     this.#connectionEpoch = `${server} ${connection}`
     this.#server = server
     this.#hasIxfr = true
-    this.#pushes = false
     this.#isPlain = false
-    this.#untold = 0
     this.#isBusy = false
-    this.#clockOffset = null
+    this.#primary = new Primary(this.#options.clock)
     this.#check()
   }
 
@@ -215,14 +140,14 @@ export class MirroredZone {
    */
   notified(serial: number | null, epoch: string | null): void {
     this.stats.notifies++
-    this.#untold = 0
+    this.#primary.hasTold()
     if (this.#isBusy) {
       this.#isDue = true
       return
     }
     if (this.#options.link.server === null) return
     const store = this.store
-    const isOfThisHistory = store !== null && this.#pushes && epoch === store.epoch && !this.#mustTakeWhole
+    const isOfThisHistory = store !== null && this.#primary.pushes && epoch === store.epoch && !this.#mustTakeWhole
     if (isOfThisHistory && serial !== null && isLaterSerial(serial, store.serial)) this.#transfer(false)
     else if (!isOfThisHistory || serial !== store.serial) this.#check()
   }
@@ -247,7 +172,7 @@ export class MirroredZone {
       server: this.#options.link.server,
       ageMs: this.ageMs(),
       clockOffsetMs: this.clockOffsetMs,
-      pushes: this.#pushes,
+      pushes: this.#primary.pushes,
       isLive: this.isLive(),
       lastFault: this.#lastFault,
       stats: this.stats
@@ -289,7 +214,7 @@ export class MirroredZone {
       )
       return
     }
-    const epoch = this.#notePrimary(message, sentAtMs) ?? this.#connectionEpoch
+    const epoch = this.#primary.take(message, sentAtMs) ?? this.#connectionEpoch
     const { serial } = readSoa(soa.rdata)
     const store = this.store
     if (store === null || this.#mustTakeWhole || store.epoch !== epoch) {
@@ -297,28 +222,9 @@ export class MirroredZone {
     } else if (serial === store.serial) {
       this.#confirm(sentAtMs)
     } else {
-      if (this.#pushes && ++this.#untold > maxUntoldChanges) this.#pushes = false
+      this.#primary.hasNotTold()
       this.#transfer(!isLaterSerial(serial, store.serial))
     }
-  }
-
-  /** Takes what the server tells of itself; its epoch, or null where it is no peerdns. */
-  #notePrimary(message: Message, sentAtMs: number): string | null {
-    const primary = peerdnsOf(message)
-    if (primary?.epoch == null) return null
-    if (this.#untold <= maxUntoldChanges) this.#pushes = true
-    this.#sourceAgeMs = primary.ageMs ?? 0
-    const { clock } = this.#options
-    const nowMs = clock.nowMs()
-    const wayMs = nowMs - sentAtMs
-    if (primary.clockMs !== null) {
-      const held = this.#clockOffset
-      // What came quickly tells most; but clocks drift, so no measurement is kept for ever.
-      if (held === null || wayMs <= held.wayMs || nowMs - held.atMs > clockOffsetGoodForMs) {
-        this.#clockOffset = { atMs: nowMs, wayMs, offsetMs: primary.clockMs - (clock.epochMs() - wayMs / 2) }
-      }
-    }
-    return primary.epoch
   }
 
   /** @param isWhole AXFR, else IXFR from our serial. */
@@ -336,7 +242,7 @@ export class MirroredZone {
       base,
       clock,
       connectionEpoch: this.#connectionEpoch,
-      epochOf: (message) => this.#notePrimary(message, startedAtMs),
+      epochOf: (message) => this.#primary.take(message, startedAtMs),
       ...(synthesize === undefined ? {} : { synthesize }),
       ...(limits === undefined ? {} : { limits })
     })
@@ -406,14 +312,15 @@ export class MirroredZone {
     this.#failures = 0
     this.#lastFault = null
     this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs)
+    this.#sourceAgeMs = this.#primary.sourceAgeMs
     link.markGood()
     if (this.#isDue) {
       this.#later(0)
       return
     }
-    const everyMs = this.#pushes ? mirrorHeartbeatMs : mirrorPollMs
+    const everyMs = this.#primary.pushes ? mirrorHeartbeatMs : mirrorPollMs
     const nextAtMs =
-      atMs + Math.max(everyMs, this.#pushes || this.#hasIxfr ? 0 : pauseAfterTransfer * this.#lastWholeMs)
+      atMs + Math.max(everyMs, this.#primary.pushes || this.#hasIxfr ? 0 : pauseAfterTransfer * this.#lastWholeMs)
     this.#later(nextAtMs - clock.nowMs())
   }
 

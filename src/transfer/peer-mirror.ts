@@ -10,7 +10,8 @@ import { encodeMessage, type Message } from '../wire/message.ts'
 import { isAtOrBelow, labelCount, parentOf, type DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
 import { Link, type LinkOptions } from './link.ts'
-import { MirroredZone, type MirroredZoneOptions, type MirrorStatus } from './mirrored-zone.ts'
+import type { MirroredZoneOptions, MirrorStatus } from './mirror-types.ts'
+import { MirroredZone } from './mirrored-zone.ts'
 import { peerdnsOf } from './transfer-query.ts'
 
 export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'> &
@@ -67,7 +68,7 @@ export class PeerMirror {
 
   /** Exchanges the names that are wanted; zones that are still wanted stay as they are. */
   setNames(names: readonly DomainName[]): void {
-    for (const name of [...this.#places.keys()]) if (!names.includes(name)) this.#places.delete(name)
+    for (const name of this.#places.keys()) if (!names.includes(name)) this.#places.delete(name)
     for (const name of names) if (!this.#places.has(name)) this.#place(name, name)
     const wanted = new Set(this.#places.values())
     for (const zone of this.#zones.values()) {

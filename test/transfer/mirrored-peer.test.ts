@@ -87,37 +87,41 @@ for (const kind of ['bind', 'knot', 'coredns'] as readonly ForeignKind[]) {
   })
 }
 
-void test('a silent peer: the next target, then stale answers with their reason', { skip: whyNo('knot') ?? false }, async (t) => {
-  const primary = await startForeign(t, 'knot', { zone, records })
-  const alone = await startInProcess(t, config(primary.text, true, ', lease: 1s'))
-  const withLocal = await startInProcess(
-    t,
-    clusterB(`peers:
+void test(
+  'a silent peer: the next target, then stale answers with their reason',
+  { skip: whyNo('knot') ?? false },
+  async (t) => {
+    const primary = await startForeign(t, 'knot', { zone, records })
+    const alone = await startInProcess(t, config(primary.text, true, ', lease: 1s'))
+    const withLocal = await startInProcess(
+      t,
+      clusterB(`peers:
   a: {servers: ["${primary.text}"], mirror: true, lease: 1s}
 policies:
 - {name: backend, dnsName: backend.svc.${zone}, targets: [a, local]}
 forward: []
 `)
-  )
-  const both = [alone, withLocal]
-  t.ok(await until(() => both.every(({ server }) => server.mirrors.status()[0]!.zones.some(({ isLive }) => isLive))))
-  primary.freeze()
-  t.equal((await ask(alone, `api.backend.svc.${zone}`)).text, '172.30.1.0', 'within the lease it answers on')
-  t.ok(
-    await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length > 0, 10_000),
-    'after that with a reason'
-  )
-  const stale = await ask(alone, `api.backend.svc.${zone}`)
-  t.equal(stale.text, '172.30.1.0')
-  t.equal(stale.ede[0]!.code, 3)
-  t.ok(stale.ttl! <= 5)
-  t.equal(stale.flags.aa, false)
-  t.equal((await ask(alone, `none.backend.svc.${zone}`)).ede[0]!.code, 19)
-  const next = await ask(withLocal, `api.backend.svc.${zone}`)
-  t.equal(next.rcode, 'NOERROR', 'a stale answer stands above the doubtful denial of another target')
-  t.equal(next.text, '172.30.1.0')
+    )
+    const both = [alone, withLocal]
+    t.ok(await until(() => both.every(({ server }) => server.mirrors.status()[0]!.zones.some(({ isLive }) => isLive))))
+    primary.freeze()
+    t.equal((await ask(alone, `api.backend.svc.${zone}`)).text, '172.30.1.0', 'within the lease it answers on')
+    t.ok(
+      await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length > 0, 10_000),
+      'after that with a reason'
+    )
+    const stale = await ask(alone, `api.backend.svc.${zone}`)
+    t.equal(stale.text, '172.30.1.0')
+    t.equal(stale.ede[0]!.code, 3)
+    t.ok(stale.ttl! <= 5)
+    t.equal(stale.flags.aa, false)
+    t.equal((await ask(alone, `none.backend.svc.${zone}`)).ede[0]!.code, 19)
+    const next = await ask(withLocal, `api.backend.svc.${zone}`)
+    t.equal(next.rcode, 'NOERROR', 'a stale answer stands above the doubtful denial of another target')
+    t.equal(next.text, '172.30.1.0')
 
-  primary.thaw()
-  t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0, 15_000), 'it is back')
-  await delay(0)
-})
+    primary.thaw()
+    t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0, 15_000), 'it is back')
+    await delay(0)
+  }
+)
