@@ -26,7 +26,7 @@ import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { IncomingTransfer, type Taken, type TransferOutcome } from './incoming-transfer.ts'
 import { newMirrorStats, type MirroredZoneOptions, type MirrorState, type MirrorStatus } from './mirror-types.ts'
-import { Primary } from './primary.ts'
+import { PrimaryNotes } from './primary-notes.ts'
 import { soaQuery, transferQuery } from './transfer-query.ts'
 import { TransferFault } from './transfer-reader.ts'
 
@@ -47,7 +47,7 @@ export class MirroredZone {
   #connectionEpoch = ''
   #server = ''
   #hasIxfr = true
-  #primary: Primary
+  #primary: PrimaryNotes
   #isPlain = false
   #isBusy = false
   /** Something was told while we were busy. */
@@ -67,7 +67,7 @@ export class MirroredZone {
   constructor(options: MirroredZoneOptions) {
     this.#options = options
     this.apex = options.apex
-    this.#primary = new Primary(options.clock)
+    this.#primary = new PrimaryNotes(options.clock)
   }
 
   /** The last good version; null before the first transfer. */
@@ -123,7 +123,7 @@ export class MirroredZone {
     this.#hasIxfr = true
     this.#isPlain = false
     this.#isBusy = false
-    this.#primary = new Primary(this.#options.clock)
+    this.#primary = new PrimaryNotes(this.#options.clock)
     this.#check()
   }
 

@@ -8,7 +8,7 @@ const maxUntoldChanges = 3
 /** How long a measurement of the server's clock is preferred to slower ones. */
 const clockOffsetGoodForMs = 30_000
 
-export class Primary {
+export class PrimaryNotes {
   readonly #clock: Clock
   #isPeerdns = false
   /** Changes in a row that it had not told us of. */
