@@ -22,7 +22,7 @@ import { loadOptions } from './main/load-options.ts'
 import { MirrorSet } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
-import { policyTable } from './main/policies.ts'
+import { policyTables } from './main/policies.ts'
 import { standingsOf } from './main/standings.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { KnownServices } from './pipeline/known-services.ts'
@@ -360,7 +360,7 @@ export class RunningServer {
       },
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,
-      policies: policyTable(config, (name) => this.operator.isDisabled(name)),
+      ...policyTables(config, (name) => this.operator.isDisabled(name)),
       peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
       standings: standingsOf(this.peers, this.operator),
       forward: this.peers.forward,

@@ -139,6 +139,8 @@ export type PolicyJson = Readonly<{
   transit: boolean
   allowReserved: boolean
   enforce: boolean
+  /** With `enforce: false`: what it would have answered otherwise; null: it is enforced. */
+  wouldChange: WouldChangeJson | null
   /** Taken out by an operator, alone or with all others: names are answered as if it were not there; null: it is in force. */
   disabled: OverrideJson | null
   targets: readonly TargetJson[]
@@ -151,6 +153,35 @@ export type PolicyJson = Readonly<{
   madeHereAnswers: number
   /** What last changed something for it: a reload, the health of a target, an operator; null: nothing is remembered. */
   lastChange: EventJson | null
+}>
+
+export type SimulatedOrderJson = Readonly<{
+  /** Ids of the targets that are asked, first one first. */
+  order: readonly string[]
+  /** Ids of those that count as unreachable. */
+  leftOut: readonly string[]
+  /** Share (0 to 1) of names and clients that each target is asked first for. */
+  firstShares: Readonly<Record<string, number>>
+}>
+
+export type SimulationJson = Readonly<{
+  policy: string
+  down: readonly string[]
+  now: SimulatedOrderJson
+  ifDown: SimulatedOrderJson
+  /** Nobody could be asked: stale answers for so long, then SERVFAIL; null: somebody can. */
+  staleForSeconds: number | null
+  names: readonly Readonly<{ name: string; type: string; now: string; ifDown: string }>[]
+}>
+
+export type WouldChangeJson = Readonly<{
+  /** Answers that would have been the same, and those that would not; TTLs are not looked at. */
+  same: number
+  changed: number
+  /** Answers that were not looked at, since too many were being looked at already. */
+  skipped: number
+  /** The latest ones that would have changed, newest first, one for each name and type. */
+  examples: readonly Readonly<{ at: string; name: string; type: string; given: string; instead: string }>[]
 }>
 
 export type PoliciesJson = Readonly<{ policies: readonly PolicyJson[] }>

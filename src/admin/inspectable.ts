@@ -108,6 +108,32 @@ export type ActionRequest = Readonly<{
   clientAddress: string
 }>
 
+export type SimulationQuestion = Readonly<{
+  /** Name of the policy. */
+  policy: string
+  /** Peers that are taken to be down. */
+  down: readonly string[]
+  /** Names that are answered both ways; empty: those that are cached of the policy's targets. */
+  names: readonly DomainName[]
+}>
+
+export type SimulatedOrder = Readonly<{
+  /** Ids of the targets that are asked, first one first, without what is drawn for each name and client. */
+  order: readonly string[]
+  /** Ids of those that count as unreachable. */
+  leftOut: readonly string[]
+  /** Share of names and clients that each target is asked first for. */
+  firstShares: Readonly<Record<string, number>>
+}>
+
+export type Simulation = Readonly<{
+  now: SimulatedOrder
+  ifDown: SimulatedOrder
+  /** Nobody could be asked: stale answers for so long, then SERVFAIL; null: somebody can. */
+  staleForSeconds: number | null
+  names: readonly Readonly<{ name: DomainName; type: number; now: string; ifDown: string }>[]
+}>
+
 export type TraceResult = Readonly<{ answer: Answer; steps: readonly TraceStep[]; tookMs: number }>
 
 export type TraceQuestion = Readonly<{
@@ -146,5 +172,7 @@ export interface Inspectable {
   cacheEntries(suffix: DomainName | null, limit: number): readonly Readonly<CacheListing & { ageMs: number }>[]
   /** Drops cached answers and says how many: of one name, at or below a suffix, or all. */
   flushCache(what: Readonly<{ name: DomainName } | { suffix: DomainName } | { all: true }>): number
+  /** What a policy would do if peers were down, from live state; null: no policy is called so. */
+  simulate(question: SimulationQuestion): Promise<Simulation | null>
   trace(question: TraceQuestion): Promise<TraceResult>
 }

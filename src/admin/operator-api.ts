@@ -4,14 +4,16 @@
  * Every action is a POST of JSON on the admin listener alone, and leaves a line in the log.
  */
 import { inBackticks, TextError } from '../base/errors.ts'
-import { overrideMaxMs, overrideTextCharacters } from '../base/limits.ts'
+import { overrideMaxMs, overrideTextCharacters, simulatedNames } from '../base/limits.ts'
 import { durationToText, parseDurationMs } from '../base/quantity.ts'
 import type { Override, OverrideAction } from '../operator/overrides.ts'
-import type { ActionJson, EventsJson } from './api-types.ts'
+import { typeToText } from '../wire/iana.ts'
+import { nameToText } from '../wire/name.ts'
+import type { ActionJson, EventsJson, SimulationJson } from './api-types.ts'
 import type { Inspectable } from './inspectable.ts'
 import { presentEvent, presentOverride, presentOverrides } from './present-overrides.ts'
-import { errorReply, jsonReply, type AdminRequest, type Reply } from './reply.ts'
-import { refuseOthers } from './request-values.ts'
+import { errorReply, jsonReply, type AdminRequest, type Handler, type Reply } from './reply.ts'
+import { readNameOf, refuseOthers } from './request-values.ts'
 import type { Route } from './router.ts'
 
 const root = '/api/v1'
@@ -32,6 +34,7 @@ export function operatorApiRoutes(inspect: Inspectable): Route[] {
       }
     },
     { method: 'GET', path: `${root}/overrides`, handler: () => jsonReply(200, presentOverrides(inspect)) },
+    { method: 'GET', path: `${root}/policies/:name/simulate`, handler: simulateHandler(inspect) },
     post('/peers/:name/drain', (request) => drain(inspect, request)),
     post('/peers/:name/undrain', (request) => undrain(inspect, request)),
     post('/policies/disable', (request) => disable(inspect, request, null)),
@@ -45,6 +48,36 @@ function events(inspect: Inspectable, since: string | null): EventsJson {
   const { clock } = inspect.parts()
   const sinceEpochMs = since === null ? 0 : clock.epochMs() - readDuration('since', since)
   return { events: inspect.events.since(sinceEpochMs).map(presentEvent) }
+}
+
+/** A simulation asks peers as a query would, for some names at once: one at a time. */
+function simulateHandler(inspect: Inspectable): Handler {
+  let isRunning = false
+  return async ({ params, query }) => {
+    refuseOthers(query, ['down', 'name'])
+    const policy = params['name']!
+    const down = query.getAll('down')
+    const names = query.getAll('name').map((name) => readNameOf('name', name))
+    const peers = inspect.config().peers.map(({ name }) => name)
+    const stranger = down.find((name) => !peers.includes(name))
+    if (stranger !== undefined) return unknown('peer', stranger, peers)
+    if (names.length > simulatedNames) throw new TextError(`name: at most ${simulatedNames} of them`)
+    if (isRunning) return errorReply(503, 'a simulation is running already')
+    isRunning = true
+    try {
+      const result = await inspect.simulate({ policy, down, names })
+      if (result === null) return unknown('policy', policy, inspect.config().policies.map((it) => it.name)) // prettier-ignore
+      const answer: SimulationJson = {
+        policy,
+        down,
+        ...result,
+        names: result.names.map((one) => ({ ...one, name: nameToText(one.name), type: typeToText(one.type) }))
+      }
+      return jsonReply(200, answer)
+    } finally {
+      isRunning = false
+    }
+  }
 }
 
 async function drain(inspect: Inspectable, request: AdminRequest): Promise<Reply> {

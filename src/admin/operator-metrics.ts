@@ -19,6 +19,13 @@ export function operatorMetrics(inspect: Inspectable): Metric[] {
         value: allPolicies !== null || disabledPolicies.has(name) ? 1 : 0
       }))
     ),
+    counter(
+      'peerdns_policy_unenforced_answers_total',
+      'Answers that a policy with `enforce: false` would have left as they were, or changed; skipped ones were not looked at.',
+      [...inspect.dataPlane.unenforced.stats].flatMap(([policy, { same, changed, skipped }]) =>
+        Object.entries({ same, changed, skipped }).map(([result, value]) => ({ labels: { policy, result }, value }))
+      )
+    ),
     gauge(
       'peerdns_overrides_unreadable',
       '1 while the place of drains and disabled policies cannot be read, or its content is ignored.',

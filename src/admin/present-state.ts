@@ -11,7 +11,8 @@ import type {
   PolicyJson,
   ServerJson,
   StatusJson,
-  TargetJson
+  TargetJson,
+  WouldChangeJson
 } from './api-types.ts'
 import type { Inspectable, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
 import { answersOfPolicy } from './policy-answers.ts'
@@ -148,6 +149,7 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
     transit: policy.transit,
     allowReserved: policy.allowReserved,
     enforce: policy.enforce,
+    wouldChange: policy.enforce ? null : presentWouldChange(inspect, policy.name),
     disabled: disabled === null ? null : presentOverride(inspect, disabled),
     targets,
     effectiveOrder: asked.map((target) => policy.targets[target]!.id),
@@ -156,6 +158,16 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
     madeHereAnswers: total - targets.reduce((sum, target) => sum + target.answers, 0),
     lastChange: lastChangeOf(inspect, policy)
   }
+}
+
+function presentWouldChange(inspect: Inspectable, policy: string): WouldChangeJson {
+  const stats = inspect.dataPlane.unenforced.stats.get(policy)
+  const { same = 0, changed = 0, skipped = 0 } = stats ?? {}
+  const examples = [...(stats?.examples.values() ?? [])].reverse().map(({ atEpochMs, ...example }) => ({
+    at: new Date(atEpochMs).toISOString(),
+    ...example
+  }))
+  return { same, changed, skipped, examples }
 }
 
 /** What last happened to the policy itself, to all policies, or to a peer that it has as a target. */

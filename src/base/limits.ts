@@ -238,6 +238,13 @@ export const knownServiceNames = 20_000
 export const targetPatienceMs = 600
 
 // The operator's hand.
+/** Names that one simulation answers both ways, and names and clients that its shares are taken from. */
+export const simulatedNames = 50
+export const simulatedDraws = 2_000
+/** Answers compared with those of policies that are not enforced: in one second, at a time, and examples kept for a policy. */
+export const unenforcedPerSecond = 200
+export const unenforcedInFlight = 50
+export const unenforcedExamples = 20
 /** Events that are remembered, those of health apart from all others, and how long the text of one may be. */
 export const eventRingEntries = 500
 export const healthEventRingEntries = 500

@@ -1,10 +1,11 @@
-/** `peerdns policies list`, `describe`, `disable` and `enable`. */
+/** `peerdns policies list`, `describe`, `simulate`, `disable` and `enable`. */
 import type { Command } from 'commander'
-import type { PoliciesJson, PolicyJson, TargetJson } from '../admin/api-types.ts'
+import type { PoliciesJson, PolicyJson, TargetJson, WouldChangeJson } from '../admin/api-types.ts'
 import { overrideText, setOverride, takeBack, withOverrideOptions, type OverrideOptions } from './actions.ts'
 import { AdminClient } from './admin-client.ts'
 import { wrongUse, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
+import { addSimulate } from './simulate.ts'
 import { elapsed, fields, healthText, percent, printable, table } from './table.ts'
 
 export function addPolicies(program: Command, io: CommandIo): void {
@@ -27,6 +28,7 @@ export function addPolicies(program: Command, io: CommandIo): void {
       print(io, options, answer, (policy) => policyText(policy, io))
     }
   )
+  addSimulate(policies, io)
   addDisable(policies, io)
 }
 
@@ -83,9 +85,9 @@ const policiesText = ({ policies }: PoliciesJson): string =>
 
 const clientsText = ({ clients }: PolicyJson): string => (clients === null ? 'everyone' : clients.join(','))
 
-function orderText({ effectiveOrder, isAllDown, disabled }: PolicyJson): string {
+function orderText({ effectiveOrder, isAllDown, disabled, enforce }: PolicyJson): string {
   if (disabled !== null) return overrideText('disabled', disabled)
-  return `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}`
+  return `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}${enforce ? '' : ' (not enforced)'}`
 }
 
 const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
@@ -102,7 +104,7 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['maxNegativeTtl', `${policy.maxNegativeTtlSeconds}s`],
     ['transit', yesOrNo(policy.transit)],
     ['allowReserved', yesOrNo(policy.allowReserved)],
-    ['enforce', yesOrNo(policy.enforce)],
+    ['enforce', policy.wouldChange === null ? 'yes' : `no: ${countsText(policy.wouldChange)}`],
     ['order now', orderText(policy)],
     ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`],
     ['last change', lastChange === null ? 'none' : printable(`${lastChange.at} ${lastChange.kind}: ${lastChange.text}`)]
@@ -111,7 +113,17 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['ORDER', 'TARGET', 'NAME SERVER', 'HEALTH', 'RTT', 'ZONE', 'WEIGHT', 'REGION', 'ANSWERS', 'SHARE', 'WHY'],
     policy.targets.flatMap((target) => targetRows(target, io))
   )
-  return `${settings}\n${targets}`
+  return `${settings}\n${targets}${examplesText(policy)}`
+}
+
+const countsText = ({ same, changed, skipped }: WouldChangeJson): string =>
+  `${changed} answers would be others, ${same} the same, ${skipped} not looked at`
+
+/** What a policy that is not enforced would have changed lately. */
+function examplesText({ wouldChange }: PolicyJson): string {
+  if (wouldChange === null || wouldChange.examples.length === 0) return ''
+  const rows = wouldChange.examples.map(({ at, name, type, given, instead }) => [at, name, type, given, instead])
+  return `\n${table(['LAST', 'NAME', 'TYPE', 'ANSWERED', 'WOULD HAVE BEEN'], rows)}`
 }
 
 /** One row for each alternative name server; what concerns the target as a whole stands in the first one. */

@@ -76,9 +76,7 @@ export const policySection = section({
     'Whether questions with RD=0, as peers send them, may use this policy too: beware of circles.'
   ),
   allowReserved: option(flag(), false, 'Whether `kubernetes.default` and the namespace `kube-system` may be peered.'),
-  enforce: notYet(
-    option(flag(), true, 'With false everything is answered as before, and what would change is counted.')
-  ),
+  enforce: option(flag(), true, 'With false everything is answered as before, and what would change is counted.'),
   allDown: notYet(
     option(
       word('next', 'open', 'closed'),

@@ -6,6 +6,7 @@ import { policyOrder } from '../pipeline/by-policy.ts'
 import { respond } from '../pipeline/respond.ts'
 import type { Query } from '../pipeline/query.ts'
 import type { RunningServer } from '../main.ts'
+import { simulate } from './simulate.ts'
 import { makeTcpStats } from '../server/tcp-stats.ts'
 import { makeUdpStats } from '../server/udp-listener.ts'
 import { nameToText } from '../wire/name.ts'
@@ -79,6 +80,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
       if ('name' in what) return server.cache.flushName(what.name)
       return 'suffix' in what ? server.cache.flushSuffix(what.suffix) : server.cache.flush()
     },
+    simulate: async (question) => simulate(server, question),
     async trace(question) {
       const startedAtMs = clock.nowMs()
       const trace = new Trace(startedAtMs)

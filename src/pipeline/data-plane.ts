@@ -19,6 +19,7 @@ import type { Parts } from './parts.ts'
 import { PipelineStats } from './pipeline-stats.ts'
 import { queryFromMessage, type Query } from './query.ts'
 import { respond, respondFromMemory } from './respond.ts'
+import { Unenforced } from './unenforced.ts'
 
 /** Bugs that are logged in one second; more are only counted. */
 const loggedBugsPerSecond = 10
@@ -28,6 +29,7 @@ const scratch = new Uint8Array(maxMessageOctets)
 
 export class DataPlane implements Responder {
   readonly stats = new PipelineStats()
+  readonly unenforced = new Unenforced()
   #parts: Parts
   #queriesUntilLogged = 0
   #bugsLogged = 0
@@ -60,8 +62,10 @@ export class DataPlane implements Responder {
       const message = this.#parse(octets, size)
       if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)
       const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
-      const answer = accept(query, this.#parts) ?? respondFromMemory(this.#parts, query)
+      const refusal = accept(query, this.#parts)
+      const answer = refusal ?? respondFromMemory(this.#parts, query)
       if (answer === null) return MISS
+      if (refusal === null) this.unenforced.observe(this.#parts, query, answer)
       return this.#finish(out, octets, query, message, answer)
     } catch (error) {
       return this.#bug(error, out, octets, size)
@@ -79,6 +83,7 @@ export class DataPlane implements Responder {
       const message = parseQuery(copy, copy.length)
       const query = queryFromMessage(message, client, startedAtMs)
       const answer = await respond(parts, query)
+      this.unenforced.observe(parts, query, answer)
       return scratch.slice(0, this.#finish(scratch, copy, query, message, answer))
     } catch (error) {
       return scratch.slice(0, this.#bug(error, scratch, copy, copy.length))

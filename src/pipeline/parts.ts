@@ -29,7 +29,10 @@ export type Parts = Readonly<{
   own: OwnZones
   clusterZone: DomainName
   clustersetZone: DomainName
+  /** Those that are in force. */
   policies: PolicyTable
+  /** The same with those that only count what they would change (`enforce: false`); null: there are none. */
+  withUnenforced: PolicyTable | null
   peers: ReadonlyMap<string, PeerTarget>
   /** What is known of targets before they are asked: health, and what the operator set by hand. */
   standings: Standings

@@ -13,6 +13,7 @@
 import { maxAliases, queryBudgetMs } from '../base/limits.ts'
 import { isReserved, readKubernetesName, type KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
+import type { Policy } from '../policy/policy.ts'
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { readNameRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
@@ -91,6 +92,12 @@ async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
   const deadlineMs = query.receivedAtMs + queryBudgetMs
   const outcome = await peerOutcome(parts, query, route.route, query.qname, query.qtype, deadlineMs)
   return forwardAnswer(parts, query, outcome)
+}
+
+/** The policy that decides the query; null where none does. */
+export function policyOf(parts: Parts, query: Query): Policy | null {
+  const route = routeOf(parts, query)
+  return route.by === 'policy' ? route.match.policy : null
 }
 
 function routeOf(parts: Parts, query: Query): Route {

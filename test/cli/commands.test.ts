@@ -67,7 +67,7 @@ test('run: wrong use is one line and exit code 2; help and version are 0', async
     'events',
     'health'
   ])
-  const leaves = commands.flatMap((name) => ({ records: ['records list'], policies: ['policies list', 'policies describe', 'policies disable', 'policies enable'], peers: ['peers list', 'peers drain', 'peers undrain'], cache: ['cache show', 'cache flush'] })[name] ?? [name]) // prettier-ignore
+  const leaves = commands.flatMap((name) => ({ records: ['records list'], policies: ['policies list', 'policies describe', 'policies simulate', 'policies disable', 'policies enable'], peers: ['peers list', 'peers drain', 'peers undrain'], cache: ['cache show', 'cache flush'] })[name] ?? [name]) // prettier-ignore
   for (const leaf of leaves) {
     const help = await command(`${leaf} --help`)
     t.equal(help.code, 0, `${leaf} --help`)
