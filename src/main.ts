@@ -29,6 +29,8 @@ import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import { Listeners } from './server/listeners.ts'
 import { ClientRegions } from './policy/client-regions.ts'
+import { chooseUdpIo } from './server/mmsg/batched-io.ts'
+import { dgramIo } from './server/udp-listener.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
@@ -244,10 +246,14 @@ export class RunningServer {
   }
 
   async #listen(config: Config): Promise<Listeners> {
+    const { udpIo, whyNotBatched } =
+      config.batching === 'off' ? { udpIo: dgramIo, whyNotBatched: null } : await chooseUdpIo(this.clock)
+    if (whyNotBatched !== null) this.log.info({ why: whyNotBatched }, 'UDP is read one datagram at a time')
     return Listeners.open({
       addresses: config.listen,
       responder: this.dataPlane,
       clock: this.clock,
+      udpIo,
       limits: {
         inFlightQueries: config.limits.inFlightQueries,
         tcpConnections: config.limits.tcpConnections,
@@ -293,7 +299,7 @@ export class RunningServer {
     this.reloads.taken++
     for (const event of reloadEvents(before, config)) this.operator.events.add(event)
     if (addressesOf(config) !== this.#boundAddresses) {
-      const text = 'listen, admin and observe take effect with the next start only'
+      const text = 'listen, admin, observe and batching take effect with the next start only'
       this.operator.events.add({ kind: 'reload', text })
       this.log.warn(text)
     }
@@ -379,7 +385,8 @@ export class RunningServer {
   }
 }
 
-const addressesOf = ({ listen, admin, observe }: Config): string => JSON.stringify([listen, admin, observe])
+const addressesOf = ({ listen, admin, observe, batching }: Config): string =>
+  JSON.stringify([listen, admin, observe, batching])
 
 const newCache = ({ cache }: Config): AnswerCache =>
   new AnswerCache({ maxBytes: cache.maxOctets, serveStaleMs: cache.serveStaleSeconds * 1000 })

@@ -45,6 +45,14 @@ export const tcpQueriesPerTurn = 128
 export const udpReceiveBufferOctets = 4 * 1024 * 1024
 /** Answers of one socket that may wait because the kernel takes no more; above it they are dropped. */
 export const udpSendQueueOctets = 4 * 1024 * 1024
+/** Datagrams that one system call takes or sends, where they are read in batches. */
+export const udpBatchDatagrams = 64
+/** Full batches of one socket before everybody else gets a turn. */
+export const udpBatchesPerTurn = 4
+/** Addresses of clients whose text is kept; a power of two. */
+export const rememberedClientAddresses = 4_096
+/** How long the self-test of reading in batches may wait for its own datagram. */
+export const udpSelfTestTimeoutMs = 500
 /** Tries to find one port that is free for UDP and for TCP, where port 0 is asked for. */
 export const freePortAttempts = 16
 

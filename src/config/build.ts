@@ -49,6 +49,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
       serveStaleSeconds: content.cache.serveStale
     },
     threads: content.threads,
+    batching: content.batching,
     lameDuckMs: content.lameDuck,
     overrides: buildOverrides(content, around),
     log: {

@@ -31,6 +31,8 @@ export type Config = Readonly<{
   /** Threads that answer queries; 1: the main thread alone. */
   threads: number
   /** How long queries are still taken after SIGTERM. */
+  /** Whether datagrams are read and sent in batches where that works. */
+  batching: 'auto' | 'off'
   lameDuckMs: number
   overrides: OverridesConfig
   log: LogConfig

@@ -98,6 +98,11 @@ export const serverOptions = {
     'auto',
     'Where drains and disabled policies are kept: `off`, or exactly one of the keys below. `auto`: the ConfigMap `peerdns-overrides` with `source.kubernetes`, else a state file beside this file, named like it with `.state`.'
   ),
+  batching: option(
+    word('auto', 'off'),
+    'auto',
+    'Whether UDP is read and sent in batches (recvmmsg, sendmmsg): wherever that works, or never.'
+  ),
   lameDuck: option(
     duration({ min: '0s', max: '10m' }),
     '0s',

@@ -8,7 +8,7 @@ import type { Query } from '../pipeline/query.ts'
 import type { RunningServer } from '../main.ts'
 import { simulate } from './simulate.ts'
 import { makeTcpStats } from '../server/tcp-stats.ts'
-import { makeUdpStats } from '../server/udp-listener.ts'
+import { makeUdpStats } from '../server/udp-stats.ts'
 import { nameToText } from '../wire/name.ts'
 
 /** Lost source clusters that are named. */

@@ -14,13 +14,17 @@ import type { Responder } from './responder.ts'
 import { TcpConnections } from './tcp-connections.ts'
 import { TcpListener } from './tcp-listener.ts'
 import { makeTcpStats, type TcpStats } from './tcp-stats.ts'
-import { makeUdpStats, UdpListener, type UdpListenerOptions, type UdpStats } from './udp-listener.ts'
+import type { UdpIo, UdpSocket } from './udp-io.ts'
+import { dgramIo } from './udp-listener.ts'
+import { makeUdpStats, type UdpListenerOptions, type UdpStats } from './udp-stats.ts'
 
 export type ListenersOptions = Readonly<{
   addresses: readonly ListenAddress[]
   responder: Responder
   clock: Clock
   limits?: Partial<ListenerLimits>
+  /** How datagrams are read and sent; one at a time unless given. */
+  udpIo?: UdpIo
   /** Told of what the responder threw, which it must not. */
   onFault?: (error: unknown) => void
 }>
@@ -61,7 +65,7 @@ export class Listeners {
   readonly stats: ListenerStats
   /** Where it listens, with the ports that were found for port 0. */
   readonly addresses: readonly ListenAddress[]
-  readonly #udp: readonly UdpListener[]
+  readonly #udp: readonly UdpSocket[]
   readonly #tcp: readonly TcpListener[]
   readonly #connections: TcpConnections
   readonly #inFlight: InFlightQueries
@@ -71,7 +75,7 @@ export class Listeners {
 
   /** Listens on every address; throws a ListenError where one fails, with nothing left open. */
   static async open(options: ListenersOptions): Promise<Listeners> {
-    const { responder, clock, onFault = () => {} } = options
+    const { responder, clock, udpIo = dgramIo, onFault = () => {} } = options
     const limits = { ...defaultListenerLimits, ...options.limits }
     const inFlight = new InFlightQueries(limits.inFlightQueries)
     const stats = { udp: makeUdpStats(), tcp: makeTcpStats() }
@@ -84,12 +88,12 @@ export class Listeners {
       sendQueueOctets: limits.udpSendQueueOctets,
       onFault
     }
-    const bound: { where: ListenAddress; udp: UdpListener; tcp: TcpListener }[] = []
+    const bound: { where: ListenAddress; udp: UdpSocket; tcp: TcpListener }[] = []
     try {
       for (const where of options.addresses) {
         const both = await bindBoth(
           where,
-          (at) => UdpListener.bind(at, udpOptions),
+          async (at) => udpIo.bind(at, udpOptions),
           (at) => TcpListener.bind(at, connections)
         )
         bound.push({ where: { address: where.address, port: both.udp.port }, ...both })
@@ -104,7 +108,7 @@ export class Listeners {
   }
 
   private constructor(
-    bound: readonly Readonly<{ where: ListenAddress; udp: UdpListener; tcp: TcpListener }>[],
+    bound: readonly Readonly<{ where: ListenAddress; udp: UdpSocket; tcp: TcpListener }>[],
     shared: Readonly<{ stats: ListenerStats; connections: TcpConnections; inFlight: InFlightQueries; clock: Clock }>
   ) {
     this.addresses = bound.map(({ where }) => where)

@@ -5,7 +5,7 @@
  * nothing of sockets.
  */
 
-/** Who asks. One object for one query over UDP, and one for a whole connection over TCP. */
+/** Who asks. */
 export type Client = {
   /** Without zone id; a v4-mapped v6 address is written as v4. */
   address: string
@@ -22,12 +22,12 @@ export interface Responder {
   /**
    * Writes what can be answered from memory, at once, into `out` and returns its octets; DROP: no reply; MISS: ask
    * `resolve`. Never throws. `out` holds 65,535 octets and belongs to the responder only during the call; how much a
-   * client of UDP may be sent is the responder's to keep.
+   * client of UDP may be sent is the responder's to keep. `client` may be another one's after the call.
    */
   answer(query: Uint8Array, size: number, client: Client, out: Uint8Array): number
   /**
    * Resolves to what had to wait; null: no reply. Never rejects. `query` is only valid during the call: it is copied by
-   * the responder if kept. The octets of the answer are the listener's from then on.
+   * the responder if kept; `client` stays as it is. The octets of the answer are the listener's from then on.
    */
   resolve(query: Uint8Array, client: Client): Promise<Uint8Array | null>
   /**

@@ -6,7 +6,7 @@
  * moment; until it lets go, answers are copied. Errors of sending are counted and never end anything.
  *
  * A socket on 0.0.0.0 or :: answers from the address the kernel chooses; where a machine has several addresses, list
- * them, so that the answer leaves from the one that was asked.
+ * them, so that the answer leaves from the one that was asked (or read in batches, which knows it).
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -15,50 +15,8 @@ import { clientAddress } from './client-address.ts'
 import type { InFlightQueries } from './in-flight.ts'
 import { listenError, type ListenAddress } from './listen-address.ts'
 import { DROP, MISS, type Client, type Responder } from './responder.ts'
-
-/** Counters over all UDP sockets since the start. */
-export type UdpStats = {
-  receivedTotal: number
-  /** Answered from memory. */
-  answeredTotal: number
-  /** Answered after they had to wait. */
-  resolvedTotal: number
-  /** No reply, by the responder's choice, or because nobody can be sent anything (source port 0). */
-  droppedTotal: number
-  /** Would have had to wait while too many others did. */
-  overloadedTotal: number
-  sendErrorsTotal: number
-  /** Answers dropped because too many octets waited for the kernel already. */
-  sendQueueFullTotal: number
-  /** Answers from memory that had to be copied, since the kernel took no more at the moment. */
-  copiedTotal: number
-  receiveErrorsTotal: number
-  /** The responder threw or rejected, which it must not. */
-  faultsTotal: number
-}
-
-export const makeUdpStats = (): UdpStats => ({
-  receivedTotal: 0,
-  answeredTotal: 0,
-  resolvedTotal: 0,
-  droppedTotal: 0,
-  overloadedTotal: 0,
-  sendErrorsTotal: 0,
-  sendQueueFullTotal: 0,
-  copiedTotal: 0,
-  receiveErrorsTotal: 0,
-  faultsTotal: 0
-})
-
-export type UdpListenerOptions = Readonly<{
-  responder: Responder
-  inFlight: InFlightQueries
-  stats: UdpStats
-  receiveBufferOctets: number
-  sendQueueOctets: number
-  /** Told of what the responder threw, which it must not. */
-  onFault: (error: unknown) => void
-}>
+import type { UdpIo, UdpSocket } from './udp-io.ts'
+import type { UdpListenerOptions, UdpStats } from './udp-stats.ts'
 
 /** Addresses are never names here, so no look-up; answering at once lets `send` reach the kernel in the same tick. */
 function literalAddress(
@@ -69,7 +27,7 @@ function literalAddress(
   callback(null, address, address.includes(':') ? 6 : 4)
 }
 
-export class UdpListener {
+export class UdpListener implements UdpSocket {
   readonly port: number
   readonly #socket: Socket
   readonly #responder: Responder
@@ -241,4 +199,10 @@ export class UdpListener {
     this.#stats.faultsTotal += 1
     this.#onFault(error)
   }
+}
+
+/** One datagram at a time, by Node alone: everywhere. */
+export const dgramIo: UdpIo = {
+  name: 'dgram',
+  bind: async (where, options) => UdpListener.bind(where, options)
 }

@@ -34,7 +34,9 @@ export class ScriptedResponder implements Responder {
   answer(query: Uint8Array, size: number, client: Client, out: Uint8Array): number {
     if (size < headerOctets || (query[2]! & 0x80) !== 0) return DROP
     const text = textOf(query.subarray(0, size))
-    this.asked.push({ id: idOf(query), text, client })
+    // Over UDP the next query may be given the same object.
+    const kept = client.transport === 'udp' ? { ...client } : client
+    this.asked.push({ id: idOf(query), text, client: kept })
     if (text.startsWith('later') || text.startsWith('resolve')) return MISS
     if (text === 'drop') return DROP
     if (text === 'throw') throw new Error('answer throws')

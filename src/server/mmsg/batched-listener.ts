@@ -1,0 +1,218 @@
+/**
+ * One UDP socket that is read and answered in batches: one system call takes what waits, one sends what was answered.
+ *
+ * It does what UdpListener does, with the same limits and counters. The event loop says when something can be read; then the
+ * queue is drained without waiting, but no more than a fixed number of messages before everybody else gets a turn. A
+ * socket on 0.0.0.0 or :: answers from the address that was asked.
+ */
+import { udpBatchesPerTurn } from '../../base/limits.ts'
+import type { InFlightQueries } from '../in-flight.ts'
+import { DROP, MISS, type Client, type Responder } from '../responder.ts'
+import type { UdpSocket } from '../udp-io.ts'
+import type { UdpListenerOptions, UdpStats } from '../udp-stats.ts'
+import type { BatchedSocket } from './batched-socket.ts'
+import type { ClientTexts } from './client-texts.ts'
+import type { Libc, Poll } from './libc.ts'
+import type { Destination, MessageBatch } from './message-batch.ts'
+
+/** What all sockets of one kind share: they are read one after the other. */
+export type BatchParts = Readonly<{ libc: Libc; batch: MessageBatch; texts: ClientTexts }>
+
+type Queued = Readonly<{ destination: Destination; octets: Uint8Array }>
+
+const readable = { readable: true, writable: false }
+const readableAndWritable = { readable: true, writable: true }
+
+export class BatchedListener implements UdpSocket {
+  readonly port: number
+  readonly #socket: BatchedSocket
+  readonly #batch: MessageBatch
+  readonly #texts: ClientTexts
+  readonly #poll: Poll
+  readonly #responder: Responder
+  readonly #inFlight: InFlightQueries
+  readonly #stats: UdpStats
+  readonly #sendQueueOctets: number
+  readonly #onFault: (error: unknown) => void
+  /** Who asks, for the time of one call: one object for all messages. */
+  readonly #client: Client = { address: '', port: 0, transport: 'udp' }
+  /** Answers that the kernel did not take yet. */
+  #queue: Queued[] = []
+  #queuedOctets = 0
+  #onFlushed: (() => void)[] = []
+  #isClosed = false
+  #isTurnDue = false
+
+  constructor(socket: BatchedSocket, { libc, batch, texts }: BatchParts, options: UdpListenerOptions) {
+    this.#socket = socket
+    this.#batch = batch
+    this.#texts = texts
+    this.#responder = options.responder
+    this.#inFlight = options.inFlight
+    this.#stats = options.stats
+    this.#sendQueueOctets = options.sendQueueOctets
+    this.#onFault = options.onFault
+    this.port = socket.port
+    // Without it the kernel's default serves too; it only loses more of a burst.
+    socket.setReceiveBuffer(options.receiveBufferOctets)
+    this.#poll = libc.poll(socket.fd, this.#turn)
+  }
+
+  async flushed(): Promise<void> {
+    if (this.#queue.length === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onFlushed.push(resolve)
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#poll.close()
+    this.#socket.close()
+    this.#queue = []
+    this.#tellFlushed()
+  }
+
+  /** Called by the event loop. Nothing catches what it throws, so it must not. */
+  readonly #turn = (): void => {
+    try {
+      if (this.#queue.length > 0) this.#sendQueued()
+      for (let batches = 0; batches < udpBatchesPerTurn; batches++) {
+        const received = this.#socket.receive()
+        if (received < 0) this.#stats.receiveErrorsTotal += 1
+        if (received <= 0) return
+        for (let slot = 0; slot < received; slot++) this.#answer(slot)
+        if (this.#batch.answered > 0) this.#send()
+        if (received < this.#batch.slots || this.#isClosed) return
+      }
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  #answer(slot: number): void {
+    const batch = this.#batch
+    const stats = this.#stats
+    stats.receivedTotal += 1
+    const port = batch.port(slot)
+    if (port === 0) {
+      // Nobody can be sent anything at port 0: the source is forged.
+      stats.droppedTotal += 1
+      return
+    }
+    const client = this.#client
+    client.address = this.#texts.of(batch, slot)
+    client.port = port
+    const querySize = batch.querySize(slot)
+    try {
+      const size = this.#responder.answer(batch.queries[slot]!, querySize, client, batch.nextAnswer)
+      if (size > DROP) {
+        stats.answeredTotal += 1
+        batch.answer(slot, size)
+      } else if (size === MISS) {
+        this.#ask(slot, querySize, { ...client })
+      } else {
+        stats.droppedTotal += 1
+      }
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
+  /** Hands over what is not in memory, or refuses it while too many others wait. Throws what the responder throws. */
+  #ask(slot: number, querySize: number, client: Client): void {
+    const query = this.#batch.queries[slot]!.subarray(0, querySize)
+    if (!this.#inFlight.tryEnter()) {
+      this.#stats.overloadedTotal += 1
+      const refusal = this.#responder.overload?.(query, client) ?? null
+      if (refusal === null) return
+      this.#batch.nextAnswer.set(refusal)
+      this.#batch.answer(slot, refusal.length)
+      return
+    }
+    this.#askForTurn()
+    let answer: Promise<Uint8Array | null>
+    try {
+      answer = this.#responder.resolve(query, client)
+    } catch (error) {
+      this.#inFlight.leave()
+      throw error
+    }
+    void this.#sendLater(answer, this.#batch.destinationOf(slot))
+  }
+
+  async #sendLater(answer: Promise<Uint8Array | null>, destination: Destination): Promise<void> {
+    try {
+      const octets = await answer
+      if (octets === null) {
+        this.#stats.droppedTotal += 1
+      } else if (!this.#isClosed) {
+        this.#stats.resolvedTotal += 1
+        this.#batch.beginSend()
+        this.#batch.addAnswer(destination, octets)
+        this.#send()
+      }
+    } catch (error) {
+      this.#fault(error)
+    } finally {
+      this.#inFlight.leave()
+    }
+  }
+
+  /**
+   * The callback of a poll does not run what promises have become due in it, as Node's own callbacks do: they would wait for
+   * whatever the loop does next. So one is asked for that does.
+   */
+  #askForTurn(): void {
+    if (this.#isTurnDue) return
+    this.#isTurnDue = true
+    // Runs in this turn of the loop, with all that promises and nextTick have become due behind it.
+    setImmediate(() => {
+      this.#isTurnDue = false
+    })
+  }
+
+  /** Sends the batch's answers, and keeps copies of those that the kernel does not take now. */
+  #send(): void {
+    const { errors, end } = this.#socket.send()
+    this.#stats.sendErrorsTotal += errors
+    const count = this.#batch.answered
+    if (end === count) return
+    for (let answer = end; answer < count; answer++) this.#keep(this.#batch.copyOfAnswer(answer))
+    if (this.#queue.length > 0) this.#poll.start(readableAndWritable, this.#turn)
+  }
+
+  #keep(queued: Queued): void {
+    if (this.#queuedOctets + queued.octets.length > this.#sendQueueOctets) {
+      this.#stats.sendQueueFullTotal += 1
+      return
+    }
+    this.#stats.copiedTotal += 1
+    this.#queuedOctets += queued.octets.length
+    this.#queue.push(queued)
+  }
+
+  #sendQueued(): void {
+    const batch = this.#batch
+    batch.beginSend()
+    for (const { destination, octets } of this.#queue) if (!batch.addAnswer(destination, octets)) break
+    const { errors, end } = this.#socket.send()
+    this.#stats.sendErrorsTotal += errors
+    for (const { octets } of this.#queue.splice(0, end)) this.#queuedOctets -= octets.length
+    if (this.#queue.length > 0) return
+    this.#poll.start(readable, this.#turn)
+    this.#tellFlushed()
+  }
+
+  #tellFlushed(): void {
+    const flushed = this.#onFlushed
+    this.#onFlushed = []
+    for (const done of flushed) done()
+  }
+
+  #fault(error: unknown): void {
+    this.#stats.faultsTotal += 1
+    this.#onFault(error)
+  }
+}

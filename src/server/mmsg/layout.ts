@@ -1,0 +1,52 @@
+/**
+ * Where the fields of the kernel's socket structures lie on 64-bit Linux, x86_64 and aarch64.
+ *
+ * glibc and musl agree with the kernel here: where musl has a 32-bit field and a pad, a small number written as 64 bits,
+ * little end first, is the same. A test compiles these numbers against the machine's own headers.
+ */
+
+/** `struct mmsghdr`: a `struct msghdr` and how many octets came. */
+export const mmsghdr = {
+  name: 0,
+  nameOctets: 8,
+  iov: 16,
+  iovCount: 24,
+  control: 32,
+  controlOctets: 40,
+  flags: 48,
+  octets: 56,
+  size: 64
+} as const
+
+export const iovec = { base: 0, octets: 8, size: 16 } as const
+
+/** `struct sockaddr_in`; the port is in network order, the family in the machine's. */
+export const sockaddrIn = { family: 0, port: 2, address: 4, size: 16 } as const
+export const sockaddrIn6 = { family: 0, port: 2, flowInfo: 4, address: 8, scope: 24, size: 28 } as const
+
+/** `struct cmsghdr` and what follows it. */
+export const cmsghdr = { octets: 0, level: 8, type: 12, data: 16 } as const
+/** `struct in_pktinfo` as data of a cmsghdr: the interface, and our address that was asked. */
+export const pktInfo = { interface: 0, localAddress: 4, octets: 12 } as const
+/** `struct in6_pktinfo`. */
+export const pktInfo6 = { address: 0, interface: 16, octets: 20 } as const
+
+/** Numbers of Linux that these two architectures share. */
+export const linux = {
+  AF_INET: 2,
+  AF_INET6: 10,
+  SOCK_DGRAM: 2,
+  SOCK_NONBLOCK: 0o4000,
+  SOCK_CLOEXEC: 0o2000000,
+  SOL_SOCKET: 1,
+  SO_RCVBUF: 8,
+  IPPROTO_IP: 0,
+  IP_PKTINFO: 8,
+  IPPROTO_IPV6: 41,
+  IPV6_V6ONLY: 26,
+  IPV6_RECVPKTINFO: 49,
+  IPV6_PKTINFO: 50,
+  MSG_DONTWAIT: 0x40,
+  EINTR: 4,
+  EAGAIN: 11
+} as const

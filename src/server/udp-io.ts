@@ -1,0 +1,21 @@
+/**
+ * A way to read and send datagrams. There are two: `dgram` takes one at a time and runs everywhere; `mmsg` takes them in
+ * batches, where the machine can (mmsg/batched-io.ts).
+ */
+import type { ListenAddress } from './listen-address.ts'
+import type { UdpListenerOptions } from './udp-stats.ts'
+
+/** One bound socket that answers what comes. */
+export interface UdpSocket {
+  readonly port: number
+  /** Resolves when the kernel has taken every answer handed over so far. */
+  flushed(): Promise<void>
+  /** Stops reading and closes; what still waits to be sent or answered is lost. */
+  close(): Promise<void>
+}
+
+export interface UdpIo {
+  readonly name: 'dgram' | 'mmsg'
+  /** Listens; throws a ListenError where that fails. */
+  bind(where: ListenAddress, options: UdpListenerOptions): Promise<UdpSocket>
+}
