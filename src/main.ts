@@ -24,6 +24,7 @@ import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTables } from './main/policies.ts'
 import { standingsOf } from './main/standings.ts'
+import { primaryOptions, zoneSource } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
@@ -31,6 +32,7 @@ import { Listeners } from './server/listeners.ts'
 import { ClientRegions } from './policy/client-regions.ts'
 import { chooseUdpIo } from './server/mmsg/batched-io.ts'
 import { dgramIo } from './server/udp-listener.ts'
+import { Primary } from './transfer/primary.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
@@ -74,6 +76,7 @@ export class RunningServer {
   readonly peers: PeerSet
   readonly operator: OperatorHand
   readonly mirrors: MirrorSet
+  readonly primary: Primary
   readonly inspect: Inspectable
   readonly reloads = { taken: 0, refused: 0 }
   #config: Config
@@ -116,6 +119,7 @@ export class RunningServer {
       serversOf: (peer) => this.peers.serversOf(peer)
     })
     this.mirrors.update(config)
+    this.primary = new Primary(clock, primaryOptions(config, this.#view), zoneSource(this.#view))
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
   }
@@ -237,6 +241,7 @@ export class RunningServer {
     }
     const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
+    this.primary.close()
     await this.#view.close()
     await this.operator.close()
     this.mirrors.stop()
@@ -294,6 +299,7 @@ export class RunningServer {
     this.log.level = config.log.level
     for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
     this.mirrors.update(config)
+    this.primary.use(primaryOptions(config, this.#view), zoneSource(this.#view))
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++
@@ -364,6 +370,7 @@ export class RunningServer {
         hasSynced: () => clusterZones.hasSynced,
         signOfLifeAgeMs: () => view.signOfLifeAgeMs()
       },
+      primary: this.primary,
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,
       ...policyTables(config, (name) => this.operator.isDisabled(name)),

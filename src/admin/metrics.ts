@@ -7,6 +7,7 @@ import { operatorMetrics } from './operator-metrics.ts'
 import { cacheMetrics, listenerMetrics, queryMetrics } from './query-metrics.ts'
 import type { Route } from './router.ts'
 import { configMetrics, peerMetrics, sourceMetrics, zoneMetrics } from './state-metrics.ts'
+import { transferMetrics } from './transfer-metrics.ts'
 
 /** What the admin side itself has to tell. */
 export type OwnStats = Readonly<{ loopLag: LoopLag; listeners: () => ReadonlyMap<string, HttpStats> }>
@@ -24,6 +25,7 @@ export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...cacheMetrics(inspect),
   ...listenerMetrics(inspect),
   ...zoneMetrics(inspect),
+  ...transferMetrics(inspect),
   ...sourceMetrics(inspect),
   ...peerMetrics(inspect),
   ...operatorMetrics(inspect),

@@ -29,6 +29,8 @@ export const tcpInFlightPerConnection = 128
 export const tcpWriteBufferOctets = 512 * 1024
 /** Answers that may wait in the write buffers of all connections together; above it they pause at 64 KiB each. */
 export const tcpWriteBuffersOctets = 32 * 1024 * 1024
+/** A client with so much unread gets no more messages that it did not ask for one by one (NOTIFY): it is cut. */
+export const tcpPushBufferOctets = 256 * 1024
 /** What all connections together may have sent that is no query yet, or not yet taken; above it the greedy ones are cut. */
 export const tcpReadBuffersOctets = 16 * 1024 * 1024
 /** What one connection may hold of that even then. */
@@ -180,6 +182,26 @@ export const transferRequestsInFlight = 256
 export const transferSendBufferOctets = 256 * 1024
 /** Messages that nobody asked for, on one connection for transfers, before it is dropped. */
 export const strayTransferMessages = 200
+
+// Zones that others take from us.
+/** Largest message of a transfer unless one record needs more: name compression reaches 16 KiB. RFC 1035 §4.1.4. */
+export const transferMessageOctets = 16 * 1024
+/** Whole zones that are sent at the same time; others wait their turn. */
+export const transfersOut = 10
+/** Transfers of whole zones that wait for their turn; more get SERVFAIL. */
+export const transfersWaiting = 1_000
+/** A transfer that takes longer, waiting included, is cut. */
+export const transferTimeoutMs = 120_000
+/** Suffixes given away as zones that are known at the same time; the one asked for longest ago goes first. */
+export const transferParts = 256
+/** Zones that all connections together may be told of by NOTIFY. */
+export const notifySubscriptions = 4_000
+/** Zones that one connection may be told of. */
+export const notifySubscriptionsPerConnection = 32
+/** NOTIFY requests of one subscription without a response; further batches wait for one. */
+export const notifyUnanswered = 16
+/** A subscriber that leaves NOTIFY without a response for so long is cut. */
+export const notifyAnswerTimeoutMs = 10_000
 
 // The API server.
 /** A request whose reply has not begun after this time has failed: connecting, TLS and credentials included. */

@@ -19,7 +19,6 @@ export function unsupported(config: Config): ConfigProblem[] {
   if (cluster.source.kind === 'mirror') addSection('cluster.source', 'taking the cluster zone by transfer')
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
-  if (transfer.allow.networks.length > 0) addSection('transfer.allow', 'giving zones by transfer')
   if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')
   if (transfer.notify.length > 0) addSection('transfer.notify', 'NOTIFY')
   const { namespaces, services, address, hideEmpty } = transfer.export

@@ -6,6 +6,7 @@
  */
 import { CLASS, EDE, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import type { ClientSet } from '../policy/policy.ts'
+import { isTransferType } from '../transfer/primary.ts'
 import { errorAnswer, type Answer } from './answer.ts'
 import type { Query } from './query.ts'
 import { maxInstances } from '../wire/peerdns-option.ts'
@@ -28,7 +29,12 @@ export function headerError(octets: Uint8Array): number | null {
   return questions !== 1 || answers !== 0 ? RCODE.FORMERR : null
 }
 
-export type AcceptOptions = Readonly<{ instanceId: string; allow: ClientSet }>
+export type AcceptOptions = Readonly<{
+  instanceId: string
+  allow: ClientSet
+  /** Knows who may take zones; those may ask for zones and their SOA wherever they are. */
+  primary: Readonly<{ permits(address: string): boolean }>
+}>
 
 /** An answer for what is refused or answered without looking further; null: go on. */
 export function accept(query: Query, options: AcceptOptions): Answer | null {
@@ -38,12 +44,16 @@ export function accept(query: Query, options: AcceptOptions): Answer | null {
     if (message.tsig !== null) return errorAnswer(RCODE.NOTAUTH)
     if (message.qclass !== CLASS.IN) return errorAnswer(RCODE.REFUSED)
   }
-  if (!options.allow.contains(query.client.address)) {
+  const asksForZone = isTransferType(query.qtype) || query.qtype === RRTYPE.SOA
+  const isAllowed =
+    options.allow.contains(query.client.address) || (asksForZone && options.primary.permits(query.client.address))
+  if (!isAllowed) {
     return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'this client is not in allow' })
   }
   if (query.qtype === RRTYPE.OPT || query.qtype === RRTYPE.TSIG) return errorAnswer(RCODE.FORMERR)
-  if (query.qtype === RRTYPE.AXFR || query.qtype === RRTYPE.IXFR) {
-    return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'no zone transfer for this client' })
+  // Questions that this server asks itself cannot be answered by a transfer.
+  if (isTransferType(query.qtype) && message === null) {
+    return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'a transfer is no answer to look at' })
   }
   const { peerdns } = query
   if (peerdns !== null) {

@@ -1,4 +1,5 @@
 /** An answer before it becomes octets: what it says, where it comes from, how old it is, and why. */
+import type { EdnsOption } from '../wire/edns.ts'
 import { RCODE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset, Sections } from '../wire/rr.ts'
@@ -32,6 +33,8 @@ export type Answer = Readonly<{
   pendingAlias: DomainName | null
   /** Name of the policy that decided; null where none did. */
   policy: string | null
+  /** What a peerdns that asks about a zone as a whole is told of its history; null for all other questions. */
+  history: EdnsOption | null
 }>
 
 export const unlimitedTtlSeconds = 0x7fff_ffff
@@ -67,7 +70,8 @@ export function answerOf(sections: Sections, rest: Partial<Omit<Answer, 'section
     isEmpty: rest.isEmpty ?? false,
     ede: rest.ede ?? noEde,
     pendingAlias: rest.pendingAlias ?? null,
-    policy: rest.policy ?? null
+    policy: rest.policy ?? null,
+    history: rest.history ?? null
   }
 }
 

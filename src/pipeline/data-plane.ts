@@ -6,7 +6,7 @@
  */
 import { maxMessageOctets } from '../base/limits.ts'
 import { WireError } from '../base/errors.ts'
-import { DROP, MISS, type Client, type Responder } from '../server/responder.ts'
+import { DROP, MISS, STREAM, type Client, type MessageStream, type Responder } from '../server/responder.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
 import { typeToText, rcodeToText } from '../wire/iana.ts'
@@ -20,6 +20,7 @@ import { PipelineStats } from './pipeline-stats.ts'
 import { queryFromMessage, type Query } from './query.ts'
 import { respond, respondFromMemory } from './respond.ts'
 import { Unenforced } from './unenforced.ts'
+import { answerZoneQuestion, isStream, streamZone } from './zone-question.ts'
 
 /** Bugs that are logged in one second; more are only counted. */
 const loggedBugsPerSecond = 10
@@ -63,12 +64,34 @@ export class DataPlane implements Responder {
       if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)
       const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
       const refusal = accept(query, this.#parts)
-      const answer = refusal ?? respondFromMemory(this.#parts, query)
+      const answer = refusal ?? answerZoneQuestion(this.#parts, query) ?? respondFromMemory(this.#parts, query)
       if (answer === null) return MISS
+      if (isStream(answer)) return STREAM
       if (refusal === null) this.unenforced.observe(this.#parts, query, answer)
       return this.#finish(out, octets, query, message, answer)
     } catch (error) {
       return this.#bug(error, out, octets, size)
+    }
+  }
+
+  async stream(octets: Uint8Array, client: Client, stream: MessageStream): Promise<void> {
+    const parts = this.#parts
+    const copy = Uint8Array.from(octets)
+    const send = async (size: number): Promise<unknown> => stream.send(scratch.slice(0, size))
+    try {
+      const message = parseQuery(copy, copy.length)
+      const query = queryFromMessage(message, client, parts.clock.nowMs())
+      let answer: Answer | null
+      const found = answerZoneQuestion(parts, query)
+      if (found !== null && isStream(found)) {
+        answer = await streamZone(parts, { query, message, octets: copy }, found.streamOf, stream)
+      } else {
+        // Another configuration came in between.
+        answer = found ?? errorAnswer(RCODE.REFUSED)
+      }
+      if (answer !== null) await send(this.#finish(scratch, copy, query, message, answer))
+    } catch (error) {
+      await send(this.#bug(error, scratch, copy, copy.length))
     }
   }
 

@@ -26,10 +26,17 @@ export function responseLimitOctets(message: ParsedQuery, transport: 'udp' | 'tc
 /** EDNS is per hop: the answer's OPT says only what this server has to say, and only to those who asked with OPT. */
 function ednsOf(query: Query, message: ParsedQuery, answer: Answer): Edns | null {
   if (message.edns === null) return null
-  if (answer.ede.length === 0 && query.peerdns === null) return query.dnssecOk ? dnssecEdns : plainEdns
+  if (answer.ede.length === 0 && query.peerdns === null) return ednsWith(query.dnssecOk, noOptions)
   const options = answer.ede.map((ede) => encodeEde(ede.code, ede.text.slice(0, maxEdeTextLength)))
   if (query.peerdns !== null && answer.isEmpty) options.push(encodePeerdnsOption({ state: 'empty' }))
-  return { version: 0, udpPayloadOctets: maxUdpPayloadOctets, dnssecOk: query.dnssecOk, options }
+  if (answer.history !== null) options.push(answer.history)
+  return ednsWith(query.dnssecOk, options)
+}
+
+/** The OPT of a response. */
+export function ednsWith(dnssecOk: boolean, options: readonly EdnsOption[]): Edns {
+  const plain = dnssecOk ? dnssecEdns : plainEdns
+  return options.length === 0 ? plain : { ...plain, options }
 }
 
 export type FinishOptions = Readonly<{ recursionAvailable: boolean; random: () => number }>

@@ -7,6 +7,7 @@ import type { ClientRegions } from '../policy/client-regions.ts'
 import type { PolicyTable } from '../policy/policy-table.ts'
 import type { ClientSet } from '../policy/policy.ts'
 import type { Standings } from '../policy/standing.ts'
+import type { Primary } from '../transfer/primary.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { PeerCopies } from './from-copy.ts'
 import type { OwnZones } from './from-zone.ts'
@@ -27,6 +28,8 @@ export type Parts = Readonly<{
   /** Uniform in [0, 1). */
   random: () => number
   own: OwnZones
+  /** Gives our zones to others, as far as they may take them. */
+  primary: Primary
   clusterZone: DomainName
   clustersetZone: DomainName
   /** Those that are in force. */

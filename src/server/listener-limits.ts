@@ -10,6 +10,7 @@ export type ListenerLimits = Readonly<{
   tcpWriteBuffersOctets: number
   tcpReadBuffersOctets: number
   tcpReadShareOctets: number
+  tcpPushBufferOctets: number
   tcpWriteStallMs: number
   tcpLingerMs: number
   tcpQueriesPerTurn: number
@@ -26,6 +27,7 @@ export const defaultListenerLimits: ListenerLimits = {
   tcpWriteBuffersOctets: limits.tcpWriteBuffersOctets,
   tcpReadBuffersOctets: limits.tcpReadBuffersOctets,
   tcpReadShareOctets: limits.tcpReadShareOctets,
+  tcpPushBufferOctets: limits.tcpPushBufferOctets,
   tcpWriteStallMs: limits.tcpWriteStallMs,
   tcpLingerMs: limits.tcpLingerMs,
   tcpQueriesPerTurn: limits.tcpQueriesPerTurn,

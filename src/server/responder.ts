@@ -17,6 +17,25 @@ export type Client = {
 export const DROP = 0
 /** `answer` says: not from memory, ask `resolve`. */
 export const MISS = -1
+/** `answer` says, over TCP only: several messages, or more of them later; ask `stream`. */
+export const STREAM = -2
+
+/** One TCP connection, for who sends more down it than one answer. */
+export interface MessageStream {
+  /** The connection is gone: nothing that is sent arrives. */
+  readonly isClosed: boolean
+  /**
+   * Sends a message, and resolves when there is room for the next one and others had their turn; false: the connection
+   * is gone. The octets are the listener's from then on.
+   */
+  send(message: Uint8Array): Promise<boolean>
+  /** Sends a message that nobody waits for; a client that is too far behind with reading is cut instead, and false. */
+  push(message: Uint8Array): boolean
+  /** Called once, when the connection is gone; at once where it is already. */
+  onClose(callback: () => void): void
+  /** Cuts the connection. */
+  destroy(): void
+}
 
 export interface Responder {
   /**
@@ -30,6 +49,11 @@ export interface Responder {
    * the responder if kept; `client` stays as it is. The octets of the answer are the listener's from then on.
    */
   resolve(query: Uint8Array, client: Client): Promise<Uint8Array | null>
+  /**
+   * Sends any number of messages for one query of TCP and resolves when that is done; the stream may be kept for longer.
+   * Never rejects. `query` is only valid during the call.
+   */
+  stream?(query: Uint8Array, client: Client, stream: MessageStream): Promise<void>
   /**
    * Returns what a query gets that would have to wait while too many others do (SERVFAIL); null, or no such method: no
    * reply. The octets are the listener's from then on.

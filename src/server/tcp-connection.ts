@@ -8,13 +8,13 @@
 import type { Socket } from 'node:net'
 import type { Cancel } from '../base/clock.ts'
 import { TcpFrameReader } from '../wire/tcp-frame.ts'
-import { DROP, MISS, type Client } from './responder.ts'
+import { DROP, MISS, STREAM, type Client, type MessageStream } from './responder.ts'
 import { TcpBuffers } from './tcp-buffers.ts'
 import type { TcpShared } from './tcp-shared.ts'
 
 const lengthOctets = 2
 
-export class TcpConnection {
+export class TcpConnection implements MessageStream {
   readonly #socket: Socket
   readonly #client: Client
   readonly #shared: TcpShared
@@ -35,6 +35,9 @@ export class TcpConnection {
   #cancelIdle: Cancel
   #cancelStall: Cancel | null = null
   #cancelLinger: Cancel | null = null
+  /** Streams that wait until the socket takes more. */
+  #waitingForRoom: (() => void)[] = []
+  #closeCallbacks: (() => void)[] = []
 
   constructor(socket: Socket, client: Client, shared: TcpShared, onClose: (connection: TcpConnection) => void) {
     this.#socket = socket
@@ -53,7 +56,10 @@ export class TcpConnection {
       this.#isClientDone = true
       this.#advance()
     })
-    socket.on('drain', () => this.#advance())
+    socket.on('drain', () => {
+      this.#endWaiting()
+      this.#advance()
+    })
     socket.on('error', () => {
       shared.stats.errorsTotal += 1
     })
@@ -81,6 +87,42 @@ export class TcpConnection {
   destroy(): void {
     this.#socket.destroy()
     this.#release()
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  async send(message: Uint8Array): Promise<boolean> {
+    if (this.#isClosed) return false
+    this.#write(message, message.length)
+    this.#settle()
+    await new Promise<void>((resolve) => {
+      if (this.#socket.writableNeedDrain && !this.#isClosed) this.#waitingForRoom.push(resolve)
+      // Not a timer but the end of this turn of the event loop: other sockets come in between.
+      else setImmediate(resolve)
+    })
+    return !this.#isClosed
+  }
+
+  push(message: Uint8Array): boolean {
+    if (this.#isClosed || this.#isFinished) return false
+    if (this.#socket.writableLength + message.length > this.#shared.limits.tcpPushBufferOctets) {
+      this.#shared.stats.laggingTotal += 1
+      this.destroy()
+      return false
+    }
+    // Only what the client asks keeps its connection.
+    const lastActiveMs = this.#lastActiveMs
+    this.#write(message, message.length)
+    this.#lastActiveMs = lastActiveMs
+    this.#settle()
+    return true
+  }
+
+  onClose(callback: () => void): void {
+    if (this.#isClosed) callback()
+    else this.#closeCallbacks.push(callback)
   }
 
   /** Takes as many of the queries read so far as the limits allow. */
@@ -126,8 +168,8 @@ export class TcpConnection {
       if (size > DROP) {
         stats.answeredTotal += 1
         this.#write(out, size)
-      } else if (size === MISS) {
-        this.#ask(query)
+      } else if (size === MISS || (size === STREAM && responder.stream !== undefined)) {
+        this.#ask(query, size === STREAM)
       } else {
         stats.droppedTotal += 1
       }
@@ -137,7 +179,7 @@ export class TcpConnection {
   }
 
   /** Hands over what is not in memory, or refuses it while too many others wait. Throws what the responder throws. */
-  #ask(query: Uint8Array): void {
+  #ask(query: Uint8Array, isStream: boolean): void {
     const { responder, inFlight, stats, clock } = this.#shared
     if (!inFlight.tryEnter()) {
       stats.overloadedTotal += 1
@@ -145,33 +187,44 @@ export class TcpConnection {
       if (refusal !== null) this.#write(refusal, refusal.length)
       return
     }
-    let answer: Promise<Uint8Array | null>
+    let done: Promise<void>
     try {
-      answer = responder.resolve(query, this.#client)
+      done = isStream
+        ? this.#streamAll(responder.stream!(query, this.#client, this))
+        : this.#writeLater(responder.resolve(query, this.#client))
     } catch (error) {
       inFlight.leave()
       throw error
     }
     this.#inFlight += 1
     this.#lastActiveMs = clock.nowMs()
-    void this.#writeLater(answer)
+    void this.#finishQuery(done)
   }
 
   async #writeLater(answer: Promise<Uint8Array | null>): Promise<void> {
-    const { inFlight, stats } = this.#shared
+    const { stats } = this.#shared
+    const octets = await answer
+    if (octets === null) {
+      stats.droppedTotal += 1
+    } else if (!this.#isClosed) {
+      stats.resolvedTotal += 1
+      this.#write(octets, octets.length)
+    }
+  }
+
+  async #streamAll(sent: Promise<void>): Promise<void> {
+    await sent
+    this.#shared.stats.streamedTotal += 1
+  }
+
+  async #finishQuery(done: Promise<void>): Promise<void> {
     try {
-      const octets = await answer
-      if (octets === null) {
-        stats.droppedTotal += 1
-      } else if (!this.#isClosed) {
-        stats.resolvedTotal += 1
-        this.#write(octets, octets.length)
-      }
+      await done
     } catch (error) {
       this.#fault(error)
     } finally {
       this.#inFlight -= 1
-      inFlight.leave()
+      this.#shared.inFlight.leave()
       this.#advance()
     }
   }
@@ -256,6 +309,12 @@ export class TcpConnection {
     this.#cancelLinger?.()
     this.#buffers.release()
     this.#onClose(this)
+    this.#endWaiting()
+    for (const callback of this.#closeCallbacks.splice(0)) callback()
+  }
+
+  #endWaiting(): void {
+    for (const resolve of this.#waitingForRoom.splice(0)) resolve()
   }
 
   #fault(error: unknown): void {

@@ -21,6 +21,10 @@ export type TcpStats = {
   answeredTotal: number
   /** Answered after they had to wait. */
   resolvedTotal: number
+  /** Answered by several messages. */
+  streamedTotal: number
+  /** Clients cut because they did not read what they had subscribed to. */
+  laggingTotal: number
   /** No reply, by the responder's choice. */
   droppedTotal: number
   /** Would have had to wait while too many others did. */
@@ -42,6 +46,8 @@ export const makeTcpStats = (): TcpStats => ({
   receivedTotal: 0,
   answeredTotal: 0,
   resolvedTotal: 0,
+  streamedTotal: 0,
+  laggingTotal: 0,
   droppedTotal: 0,
   overloadedTotal: 0,
   faultsTotal: 0

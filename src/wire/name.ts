@@ -107,6 +107,10 @@ export function parentOf(name: DomainName): DomainName | null {
   return name === rootName ? null : (name.slice(name.charCodeAt(0) + 1) as DomainName)
 }
 
+/** The labels of a name at or below `ancestor` that stand before it, leftmost first. */
+export const labelsBelow = (name: DomainName, ancestor: DomainName): string[] =>
+  labelsOf(name).slice(0, -labelCount(ancestor) || undefined)
+
 /** The name's labels, first one first, the root's left out; one character an octet, lower case. */
 export function labelsOf(name: DomainName): string[] {
   const labels: string[] = []

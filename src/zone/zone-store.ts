@@ -118,6 +118,16 @@ export class ZoneStore {
     return this.#soa
   }
 
+  /** The NS records at the apex. */
+  get ns(): RRset {
+    return this.#tree.rrset(this.apex, RRTYPE.NS)!
+  }
+
+  /** The oldest serial that the journal can go on from. */
+  get oldestSerial(): number {
+    return this.#journal.oldestSerial
+  }
+
   /** The SOA as a denial carries it: its TTL is the lower one of its own and MINIMUM. RFC 2308 §3. */
   get negativeSoa(): RRset {
     return this.#negativeSoa

@@ -303,7 +303,6 @@ void test('unsupported names each option that is marked so, and nothing that is 
     ['cluster.source.mirror', 'cluster:\n  name: b\n  source: {mirror: [192.0.2.1]}', 'cluster.source', 3],
     ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
     ['threads', `${shortest}threads: 2`, 'threads', 2],
-    ['transfer.allow', `${shortest}transfer:\n  allow: [private]`, 'transfer.allow', 3],
     ['transfer.keys', `${shortest}transfer:\n  keys: [{name: k, file: f}]`, 'transfer.keys', 3],
     ['transfer.notify', `${shortest}transfer:\n  notify: [192.0.2.1]`, 'transfer.notify', 3],
     ['transfer.export', `${shortest}transfer:\n  export: {hideEmpty: true}`, 'transfer.export', 3],

@@ -2,7 +2,7 @@
  * A responder that does what the query's text says. A test query is twelve octets that look like a header (the id, and
  * QR clear) and a text behind them.
  */
-import { DROP, MISS, type Client, type Responder } from '../../src/server/responder.ts'
+import { DROP, MISS, STREAM, type Client, type MessageStream, type Responder } from '../../src/server/responder.ts'
 
 const headerOctets = 12
 
@@ -38,6 +38,7 @@ export class ScriptedResponder implements Responder {
     const kept = client.transport === 'udp' ? { ...client } : client
     this.asked.push({ id: idOf(query), text, client: kept })
     if (text.startsWith('later') || text.startsWith('resolve')) return MISS
+    if (text.startsWith('stream')) return STREAM
     if (text === 'drop') return DROP
     if (text === 'throw') throw new Error('answer throws')
     if (text.startsWith('size ')) {
@@ -48,6 +49,18 @@ export class ScriptedResponder implements Responder {
     }
     out.set(turnRound(query.subarray(0, size)))
     return size
+  }
+
+  /** Streams that were begun, in order. */
+  readonly streams: MessageStream[] = []
+
+  /** `stream 5 1000`: five messages of a thousand octets each. */
+  async stream(query: Uint8Array, _client: Client, stream: MessageStream): Promise<void> {
+    this.streams.push(stream)
+    const [, count = '0', octets = '0'] = textOf(query).split(' ')
+    const message = Buffer.alloc(Math.max(headerOctets, Number(octets)))
+    message.set(turnRound(query.subarray(0, headerOctets)))
+    for (let sent = 0; sent < Number(count); sent++) if (!(await stream.send(Buffer.from(message)))) return
   }
 
   // Not async: what it throws must be thrown, not rejected.

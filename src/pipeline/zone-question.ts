@@ -1,0 +1,122 @@
+/**
+ * Questions about a zone as a whole, from those who may take it: AXFR, IXFR, and the SOA and NS that tell of what they
+ * would get. Everything else goes on as any question.
+ */
+import { WireError } from '../base/errors.ts'
+import type { MessageStream } from '../server/responder.ts'
+import { isTransferType, type Primary } from '../transfer/primary.ts'
+import type { ZonePart } from '../transfer/zone-part.ts'
+import { questionOf } from '../transfer/message-packer.ts'
+import type { Edns } from '../wire/edns.ts'
+import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
+import { decodeMessage } from '../wire/message.ts'
+import type { ParsedQuery } from '../wire/query.ts'
+import { readSoa } from '../wire/rdata.ts'
+import type { RRset } from '../wire/rr.ts'
+import { answerOf, errorAnswer, type Answer } from './answer.ts'
+import { ednsWith } from './finish.ts'
+import { notSyncedAnswer } from './from-zone.ts'
+import type { Parts } from './parts.ts'
+import type { Query } from './query.ts'
+
+/** The answer is more than one message, or a connection that is told of changes. */
+export type ZoneStream = Readonly<{ streamOf: ZonePart }>
+
+export const isStream = (found: Answer | ZoneStream): found is ZoneStream => 'streamOf' in found
+
+/** null: no such question. */
+export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStream | null {
+  const { qtype, client, peerdns } = query
+  const isTransfer = isTransferType(qtype)
+  if (!isTransfer && qtype !== RRTYPE.SOA && qtype !== RRTYPE.NS) return null
+  const { primary } = parts
+  if (query.message === null) return null
+  if (!primary.permits(client.address)) return isTransfer ? refused(primary, 'no zone transfer for this client') : null
+  const part = primary.find(query.qname, peerdns !== null)
+  if (part === 'not-authoritative') return isTransfer ? notAuthoritative(primary) : null
+  if (part === 'hidden') return isTransfer ? refused(primary, 'the export policy does not show this name') : null
+  if (!primary.isReady) return isTransfer ? notSyncedAnswer() : null
+  const isSuffix = part.apex !== part.store.apex
+  // What is asked recursively is asked by a client, who sees the zone that the suffix lies in.
+  if (!isTransfer && isSuffix && query.recursionDesired) return null
+  if (qtype === RRTYPE.NS) return isSuffix ? answerOfPart(parts, query, part, part.ns) : null
+  if (client.transport === 'tcp') {
+    if (isTransfer || peerdns?.subscribe === true) return { streamOf: part }
+  } else if (qtype === RRTYPE.AXFR) {
+    return refused(primary, 'AXFR is for TCP')
+  }
+  // Over UDP the SOA alone says to an IXFR: come by TCP. RFC 1995 §2.
+  return answerOfPart(parts, query, part, part.soa)
+}
+
+/** Sends all messages of the answer to a question that `answerZoneQuestion` said is a stream. */
+export async function streamZone(
+  parts: Parts,
+  asked: Readonly<{ query: Query; message: ParsedQuery; octets: Uint8Array }>,
+  part: ZonePart,
+  stream: MessageStream
+): Promise<Answer | null> {
+  const { query, message, octets } = asked
+  const { primary } = parts
+  if (query.qtype === RRTYPE.SOA) return answerOfPart(parts, query, part, part.soa)
+  let serial: number | null = null
+  if (query.qtype === RRTYPE.IXFR) {
+    serial = serialOfCopy(octets, query)
+    if (serial === null) return errorAnswer(RCODE.FORMERR)
+  }
+  const isDone = await primary.transfer(
+    {
+      part,
+      id: message.id,
+      question: questionOf(octets, message.questionEnd),
+      serial,
+      peerdns: query.peerdns,
+      edns: transferEdns(primary, query, message, part),
+      signer: null
+    },
+    stream
+  )
+  return isDone ? null : errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: 'too many transfers' })
+}
+
+function transferEdns(primary: Primary, query: Query, message: ParsedQuery, part: ZonePart): Edns | null {
+  if (message.edns === null) return null
+  return ednsWith(query.dnssecOk, query.peerdns === null ? [] : [primary.history(part.store)])
+}
+
+/** The SOA in the authority section says which version the asker has. RFC 1995 §3. */
+function serialOfCopy(octets: Uint8Array, query: Query): number | null {
+  try {
+    const { authority } = decodeMessage(octets)
+    const soa = authority.find(({ owner, type }) => type === RRTYPE.SOA && owner === query.qname)
+    return soa === undefined ? null : readSoa(soa.rdata).serial
+  } catch (error) {
+    if (error instanceof WireError) return null
+    throw error
+  }
+}
+
+function answerOfPart(parts: Parts, query: Query, part: ZonePart, rrset: RRset): Answer {
+  const { store } = part
+  const sections = { rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] }
+  return answerOf(sections, {
+    authoritative: true,
+    origin: {
+      from: 'zone',
+      zone: store.apex,
+      ageMs: parts.own.signOfLifeAgeMs() ?? 0,
+      changedAgoMs: Math.max(0, parts.clock.epochMs() - store.lastChangeAtMs)
+    },
+    history: query.peerdns === null ? null : parts.primary.history(store)
+  })
+}
+
+function refused(primary: Primary, text: string): Answer {
+  primary.stats.refusedTotal += 1
+  return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text })
+}
+
+function notAuthoritative(primary: Primary): Answer {
+  primary.stats.notAuthoritativeTotal += 1
+  return errorAnswer(RCODE.NOTAUTH, { code: EDE.NOT_AUTHORITATIVE, text: 'no zone of this server' })
+}

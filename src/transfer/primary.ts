@@ -1,0 +1,210 @@
+/**
+ * Gives our zones away: who may take which, and the transfers themselves. Closed unless the operator opens it.
+ *
+ * It knows messages and connections, but no sockets: the pipeline brings the questions and the listener's connection.
+ */
+import type { Clock } from '../base/clock.ts'
+import { transferTimeoutMs } from '../base/limits.ts'
+import type { NetworkSet } from '../base/network.ts'
+import type { Edns } from '../wire/edns.ts'
+import { RRTYPE } from '../wire/iana.ts'
+import type { DomainName } from '../wire/name.ts'
+import { encodePeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
+import type { EdnsOption } from '../wire/edns.ts'
+import { isLaterSerial } from '../zone/serial.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+import { ExportRule, type ExportLists } from './export-rule.ts'
+import { MessagePacker, type Signer } from './message-packer.ts'
+import type { PodMode } from './private-records.ts'
+import { ZoneSender, type MetaSource } from './send-zone.ts'
+import { TransferSlots } from './transfer-slots.ts'
+import { makeTransferStats, type TransferStats } from './transfer-stats.ts'
+import { ZoneParts, type PartFound, type ZoneSource } from './zone-parts.ts'
+import type { PartDifference, ZonePart } from './zone-part.ts'
+
+export type PrimaryOptions = Readonly<{
+  /** Who may take zones. */
+  allow: NetworkSet
+  export: ExportLists
+  /** Cluster zone and clusterset zone: their names follow the Kubernetes schema, and suffixes can be taken alone. */
+  schemaZones: readonly DomainName[]
+  /** How pods of a zone are named. */
+  pods(store: ZoneStore): Readonly<{ mode: PodMode; ttlSeconds: number }>
+}>
+
+/** The connection that messages go down, as the listener gives it. */
+export interface TransferStream {
+  readonly isClosed: boolean
+  send(message: Uint8Array): Promise<boolean>
+  push(message: Uint8Array): boolean
+  onClose(callback: () => void): void
+  destroy(): void
+}
+
+export type TransferRequest = Readonly<{
+  part: ZonePart
+  id: number
+  /** As it was asked, octet for octet. */
+  question: Uint8Array
+  /** The serial of the asker's copy; null: the whole zone is wanted. */
+  serial: number | null
+  /** What a peerdns said of itself; null for every other server. */
+  peerdns: PeerdnsOption | null
+  /** What the response's OPT says; null where the query had none. */
+  edns: Edns | null
+  signer: Signer | null
+}>
+
+export class Primary {
+  readonly stats: TransferStats = makeTransferStats()
+  readonly #clock: Clock
+  readonly #slots = new TransferSlots()
+  #options: PrimaryOptions
+  #parts: ZoneParts
+
+  constructor(clock: Clock, options: PrimaryOptions, source: ZoneSource) {
+    this.#clock = clock
+    this.#options = options
+    this.#parts = this.#partsOf(options, source)
+  }
+
+  /** Takes over another configuration, or other zones. */
+  use(options: PrimaryOptions, source: ZoneSource): void {
+    this.#parts.close()
+    this.#options = options
+    this.#parts = this.#partsOf(options, source)
+  }
+
+  close(): void {
+    this.#parts.close()
+  }
+
+  /** Whether a client may take zones at all. */
+  permits(address: string): boolean {
+    return this.#options.allow.contains(address)
+  }
+
+  get isOpen(): boolean {
+    return this.#options.allow.networks.length > 0
+  }
+
+  get isReady(): boolean {
+    return this.#parts.source.isReady()
+  }
+
+  find(apex: DomainName, toPeerdns: boolean): PartFound {
+    return this.#parts.find(apex, toPeerdns)
+  }
+
+  /** What a peerdns is told with a zone's SOA. */
+  history(store: ZoneStore): EdnsOption {
+    return encodePeerdnsOption({
+      epoch: store.epoch,
+      clockMs: this.#clock.epochMs(),
+      ageMs: this.#parts.source.ageMs()
+    })
+  }
+
+  /** Sends what was asked for; false where there are too many already and nothing was sent. Never rejects. */
+  async transfer(request: TransferRequest, stream: TransferStream): Promise<boolean> {
+    const cancel = this.#clock.after(transferTimeoutMs, () => stream.destroy())
+    try {
+      return await this.#send(request, stream)
+    } finally {
+      cancel()
+    }
+  }
+
+  async #send(request: TransferRequest, stream: TransferStream): Promise<boolean> {
+    const { part } = request
+    const sender = this.#sender(request, stream)
+    const plan = await whenBatched(part.store, () => this.#shortcut(request))
+    if (plan !== null) {
+      const isSent =
+        plan.differences.length === 0
+          ? await sender.soaAlone(plan.serial)
+          : await sender.differences(plan.differences, request.serial!)
+      this.#count(isSent, plan.differences.length === 0 ? 'currentTotal' : 'differencesTotal', sender)
+      return true
+    }
+    if (!(await this.#slots.enter())) {
+      this.stats.overloadedTotal += 1
+      return false
+    }
+    try {
+      if (stream.isClosed) {
+        this.stats.brokenTotal += 1
+        return true
+      }
+      const { content, serial, times } = await whenBatched(part.store, () => ({
+        content: part.content(),
+        serial: part.serial,
+        times: part.store.lastBatch
+      }))
+      this.#count(await sender.whole(content, serial, times), 'wholeTotal', sender)
+    } finally {
+      this.#slots.leave()
+    }
+    return true
+  }
+
+  /** What is less than the whole zone: nothing new, or differences; null where the whole zone has to be sent. */
+  #shortcut({
+    part,
+    serial,
+    peerdns
+  }: TransferRequest): Readonly<{ serial: number; differences: readonly PartDifference[] }> | null {
+    if (serial === null) return null
+    const isOfOtherHistory = peerdns !== null && peerdns.epoch !== null && peerdns.epoch !== part.store.epoch
+    if (isOfOtherHistory) return null
+    const now = part.serial
+    // RFC 1995 §2: who has the same version, or a newer one, gets the SOA alone.
+    if (serial === now || isLaterSerial(serial, now)) return { serial: now, differences: [] }
+    const differences = part.differencesSince(serial, peerdns !== null)
+    if (differences === null || differences.length === 0) return null
+    const records = differences.reduce((sum, { gone, come }) => sum + gone.length + come.length + 2, 0)
+    return records > part.store.sizes.rrsets ? null : { serial: now, differences }
+  }
+
+  #sender({ id, question, edns, signer, part, peerdns }: TransferRequest, stream: TransferStream): ZoneSender {
+    const { stats } = this
+    const send = async (message: Uint8Array): Promise<boolean> => {
+      stats.messagesTotal += 1
+      stats.octetsTotal += message.length
+      return stream.send(message)
+    }
+    const meta: MetaSource = { nowEpochMs: () => this.#clock.epochMs(), pods: this.#options.pods(part.store) }
+    const packer = new MessagePacker({ id, question, edns, signer, send })
+    return new ZoneSender(packer, part, peerdns === null ? null : meta)
+  }
+
+  #count(isSent: boolean, kind: 'wholeTotal' | 'differencesTotal' | 'currentTotal', sender: ZoneSender): void {
+    this.stats[isSent ? kind : 'brokenTotal'] += 1
+    this.stats.recordsTotal += sender.recordsSent
+  }
+
+  #partsOf(options: PrimaryOptions, source: ZoneSource): ZoneParts {
+    return new ZoneParts(source, {
+      rule: new ExportRule(options.export, options.schemaZones),
+      suffixZones: options.schemaZones,
+      onChange: () => {},
+      isKept: () => false
+    })
+  }
+}
+
+/** What `take` makes of the zone at a moment at which it holds what its serial says. */
+async function whenBatched<Taken>(store: ZoneStore, take: () => Taken): Promise<Taken> {
+  return new Promise((resolve, reject) => {
+    store.whenBatched(() => {
+      try {
+        resolve(take())
+      } catch (error) {
+        reject(error)
+      }
+    })
+  })
+}
+
+/** Whether a type asks for a zone, or for what has changed in it. */
+export const isTransferType = (qtype: number): boolean => qtype === RRTYPE.AXFR || qtype === RRTYPE.IXFR
