@@ -192,7 +192,7 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
     await part.start()
     t.same((await dig(dnsPort, 'api.backend.svc.cluster.local')).data, ['10.1.1.20'])
     t.same((await dig(dnsPort, 'api.backend.svc.cluster.local', 'A', ['+tcp'])).data, ['10.1.1.20'])
-    t.match(await inContainer(health), { code: 0, out: '', err: '' }, 'healthy')
+    t.match(await inContainer(health), { code: 0, out: 'ok\n', err: '' }, 'healthy')
     const listed = await run('pgrep', ['-P', String(part.pid)])
     const pid = listed.out.trim()
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
