@@ -19,7 +19,7 @@ const udpIdleMs = 10_000
 const receiveBufferOctets = 4 * 1024 * 1024
 
 /** Does things later, in the order they came, and never early: Node's own timers may fire a millisecond or two before their time. */
-class DelayLine {
+export class DelayLine {
   readonly #delayMs: number
   readonly #waiting: { dueMs: number; run: () => void }[] = []
   #isTimed = false

@@ -18,6 +18,7 @@ import { unsupported } from './config/unsupported.ts'
 import { ClusterView } from './main/cluster-view.ts'
 import { reloadEvents } from './main/config-changes.ts'
 import { inspectionOf } from './main/inspection.ts'
+import { openListeners } from './main/listen.ts'
 import { loadOptions } from './main/load-options.ts'
 import { MirrorSet } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
@@ -26,12 +27,11 @@ import { policyTables } from './main/policies.ts'
 import { standingsOf } from './main/standings.ts'
 import { primaryOptions, zoneSource } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
+import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
-import { Listeners } from './server/listeners.ts'
+import type { Listeners } from './server/listeners.ts'
 import { ClientRegions } from './policy/client-regions.ts'
-import { chooseUdpIo } from './server/mmsg/batched-io.ts'
-import { dgramIo } from './server/udp-listener.ts'
 import { Primary } from './transfer/primary.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
@@ -77,6 +77,7 @@ export class RunningServer {
   readonly operator: OperatorHand
   readonly mirrors: MirrorSet
   readonly primary: Primary
+  readonly freshness: Freshness
   readonly inspect: Inspectable
   readonly reloads = { taken: 0, refused: 0 }
   #config: Config
@@ -104,6 +105,7 @@ export class RunningServer {
     this.#config = config
     this.#boundAddresses = addressesOf(config)
     this.#cache = newCache(config)
+    this.freshness = new Freshness(clock)
     this.#view = this.#newView(config, config.listen)
     this.operator = new OperatorHand({ config, clock, log, onChange: () => this.dataPlane.use(this.#parts()) })
     this.peers = new PeerSet(
@@ -112,6 +114,7 @@ export class RunningServer {
     )
     this.peers.update(config)
     this.mirrors = new MirrorSet({
+      freshness: this.freshness,
       clock,
       log,
       random,
@@ -165,7 +168,7 @@ export class RunningServer {
     try {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
-      this.#listeners = await this.#listen(this.#config)
+      this.#listeners = await openListeners(this.#config, { responder: this.dataPlane, clock, log })
       this.#admin = await startAdmin({
         observe: this.#config.observe,
         admin: this.#config.admin,
@@ -250,26 +253,9 @@ export class RunningServer {
     this.log.info({ unanswered }, 'stopped')
   }
 
-  async #listen(config: Config): Promise<Listeners> {
-    const { udpIo, whyNotBatched } =
-      config.batching === 'off' ? { udpIo: dgramIo, whyNotBatched: null } : await chooseUdpIo(this.clock)
-    if (whyNotBatched !== null) this.log.info({ why: whyNotBatched }, 'UDP is read one datagram at a time')
-    return Listeners.open({
-      addresses: config.listen,
-      responder: this.dataPlane,
-      clock: this.clock,
-      udpIo,
-      limits: {
-        inFlightQueries: config.limits.inFlightQueries,
-        tcpConnections: config.limits.tcpConnections,
-        tcpIdleTimeoutMs: config.limits.tcpIdleTimeoutMs
-      },
-      onFault: (error) => this.log.error({ err: error }, 'a responder threw')
-    })
-  }
-
   #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {
-    return new ClusterView(config, listen, { clock: this.clock, log: this.log, random })
+    const onStored = this.freshness.stored.bind(this.freshness)
+    return new ClusterView(config, listen, { clock: this.clock, log: this.log, random, onStored })
   }
 
   /** `hasLooked`: there is nothing to wait for in a moment's time. `isWhole`: the whole cluster has been read. */
@@ -381,6 +367,7 @@ export class RunningServer {
       cache: this.#cache,
       cacheLimits: config.cache,
       knownServices: this.#knownServices,
+      freshness: this.freshness,
       allow: config.allow,
       logQueriesEvery: config.log.querySample
     }

@@ -2,10 +2,25 @@
 import type { Cluster } from '../../test/e2e/support/cluster.ts'
 import { startCoreDns } from '../../test/e2e/support/coredns.ts'
 import { LiveServer } from '../../test/e2e/support/live-server.ts'
-import type { Part } from '../../test/e2e/support/part.ts'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort, Part } from '../../test/e2e/support/part.ts'
+import type { FarAway } from './far-away.ts'
+import { linkAddresses } from './link-addresses.ts'
 import { suffix } from './shop.ts'
 
 export const host = '127.0.0.1'
+
+const command = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.ts')
+
+export type PeerdnsOnA = Readonly<{
+  name: string
+  ttlSeconds: number
+  /** Further top-level keys, as YAML. */
+  more?: string
+  /** Where else it listens. */
+  listen?: readonly string[]
+}>
 
 export type PeerdnsOnB = Readonly<{
   name: string
@@ -38,18 +53,41 @@ export class Fleet {
     return this.#coredns(this.#b, { blocks })
   }
 
-  async peerdnsOnA(name: string, ttlSeconds: number, more = ''): Promise<LiveServer> {
-    return this.#peerdns(this.#a, { name, clusterKeys: `ttl: ${ttlSeconds}s`, more })
+  async peerdnsOnA({ name, ttlSeconds, more = '', listen = [] }: PeerdnsOnA): Promise<LiveServer> {
+    return this.#peerdns(this.#a, { name, clusterKeys: `ttl: ${ttlSeconds}s`, more, listen })
   }
 
-  async peerdnsOnB({ name, peer, mirror = false, maxTtlSeconds }: PeerdnsOnB): Promise<LiveServer> {
-    const cap = maxTtlSeconds === undefined ? '' : `, maxTtl: ${maxTtlSeconds}s`
-    const more = `peers:
-  cluster-a: {servers: ["${peer}"]${mirror ? ', mirror: true' : ''}}
-policies:
-  - {name: from-a, dnsName: ${suffix}, targets: [cluster-a]${cap}}
-`
-    return this.#peerdns(this.#b, { name, more })
+  async peerdnsOnB(options: PeerdnsOnB): Promise<LiveServer> {
+    return this.#peerdns(this.#b, { name: options.name, more: policyTo(options) })
+  }
+
+  /** As `peerdnsOnB`, but in a namespace from which no API server can be reached: its own zone is empty. */
+  async peerdnsFarAway({ namespace }: FarAway, options: PeerdnsOnB): Promise<number> {
+    const { server: address } = linkAddresses
+    const [port, observePort] = [await freePort(), await freePort()]
+    const folder = join(this.#b.folder, options.name)
+    mkdirSync(join(folder, 'manifests'), { recursive: true })
+    const file = join(folder, 'peerdns.yaml')
+    writeFileSync(
+      file,
+      `cluster: {name: cluster-b, source: {manifests: [./manifests/]}}
+listen: ["${address}:${port}"]
+observe: "${address}:${observePort}"
+forward: []
+log: {level: warn}
+${policyTo(options)}`
+    )
+    const part = new Part({
+      name: `peerdns-${options.name}`,
+      folder: this.#b.folder,
+      command: 'ip',
+      args: ['netns', 'exec', namespace, process.execPath, command, 'serve', '--config', file],
+      isReady: async () => (await fetch(`http://${address}:${observePort}/readyz`)).ok
+    })
+    this.#parts.push(part)
+    this.#b.adopt(part)
+    await part.start()
+    return port
   }
 
   async stop(): Promise<void> {
@@ -64,10 +102,19 @@ policies:
 
   async #peerdns(
     cluster: Cluster,
-    { more, ...options }: Readonly<{ name: string; more: string; clusterKeys?: string }>
+    { more, ...options }: Readonly<{ name: string; more: string; clusterKeys?: string; listen?: readonly string[] }>
   ): Promise<LiveServer> {
     const server = await LiveServer.start(cluster, { ...options, more: `${more}log: {level: warn}\n` })
     this.#parts.push(server.part)
     return server
   }
+}
+
+function policyTo({ peer, mirror = false, maxTtlSeconds }: PeerdnsOnB): string {
+  const cap = maxTtlSeconds === undefined ? '' : `, maxTtl: ${maxTtlSeconds}s`
+  return `peers:
+  cluster-a: {servers: ["${peer}"]${mirror ? ', mirror: true' : ''}}
+policies:
+  - {name: from-a, dnsName: ${suffix}, targets: [cluster-a]${cap}}
+`
 }

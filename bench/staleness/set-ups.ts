@@ -19,7 +19,7 @@ export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
   const [coredns30, coredns5, closed] = await Promise.all([
     fleet.corednsOnA(30),
     fleet.corednsOnA(5),
-    fleet.peerdnsOnA('a-closed', usualTtlSeconds)
+    fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds })
   ])
   const [stub30, stub5, forward] = await Promise.all([
     fleet.corednsOnB(coredns30, 30),
@@ -37,7 +37,7 @@ export const sweptTtlsSeconds = [0, 1, 5, 10, 30] as const
 
 /** The same names with the TTL capped differently on B. */
 export async function sweepSetUps(fleet: Fleet): Promise<SetUp[]> {
-  const closed = await fleet.peerdnsOnA('a-sweep', usualTtlSeconds)
+  const closed = await fleet.peerdnsOnA({ name: 'a-sweep', ttlSeconds: usualTtlSeconds })
   const peer = `${host}:${closed.port}`
   return Promise.all(
     sweptTtlsSeconds.map(async (ttlSeconds) => {

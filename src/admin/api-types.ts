@@ -321,4 +321,35 @@ export type ActionJson = Readonly<{
   keptIn: string
 }>
 
+/** A change of a name. Durations count from when it happened. */
+export type PropagationStepJson = Readonly<{
+  zone: string
+  /** null: it is a change of our own zone. */
+  peer: string | null
+  serial: number
+  /** Types whose records changed; none: the name as a whole. */
+  types: readonly string[]
+  /** RFC 3339, by the clock of where it happened. */
+  originAt: string
+  /** That clock less ours; null where it is not known. */
+  clockOffsetMs: number | null
+  /** Until it was in the zone where it happened. */
+  storeMs: number
+  /** Until it was in what we answer from. */
+  hereMs: number
+  /** Answers that we gave meanwhile, as far as they are remembered. */
+  staleAnswers: number
+  /** Until the last one of these; null: there was none. */
+  staleMs: number | null
+  /** Until the first answer that was right again; null: nobody asked soon. */
+  firstAnswerMs: number | null
+}>
+
+/** Newest first. */
+export type PropagationJson = Readonly<{
+  cluster: string
+  name: string
+  changes: readonly PropagationStepJson[]
+}>
+
 export type ErrorJson = Readonly<{ error: string }>

@@ -7,11 +7,13 @@ export type Labels = Readonly<Record<string, string>>
 
 export type Sample = Readonly<{ labels: Labels; value: number }>
 
+export type HistogramSeries = Readonly<{ labels: Labels; histogram: Histogram }>
+
 /** One metric: its samples differ in their labels. Counters end in `_total`. */
 export type Metric = Readonly<{ name: string; help: string }> &
   (
     | Readonly<{ type: 'counter' | 'gauge'; samples: readonly Sample[] }>
-    | Readonly<{ type: 'histogram'; histogram: Histogram }>
+    | Readonly<{ type: 'histogram'; series: readonly HistogramSeries[] }>
   )
 
 const noLabels: Labels = {}
@@ -39,7 +41,14 @@ export const histogram = (name: string, help: string, histogram: Histogram): Met
   name,
   help,
   type: 'histogram',
-  histogram
+  series: [{ labels: noLabels, histogram }]
+})
+
+export const histograms = (name: string, help: string, series: readonly HistogramSeries[]): Metric => ({
+  name,
+  help,
+  type: 'histogram',
+  series
 })
 
 /** One sample for each key of a record or map, with the key as the value of one label. */
@@ -52,20 +61,20 @@ export function expose(metrics: readonly Metric[]): string {
   for (const metric of metrics) {
     const { name } = metric
     text += `# HELP ${name} ${escapeHelp(metric.help)}\n# TYPE ${name} ${metric.type}\n`
-    if (metric.type === 'histogram') text += histogramLines(name, metric.histogram)
+    if (metric.type === 'histogram') for (const series of metric.series) text += histogramLines(name, series)
     else for (const { labels, value } of metric.samples) text += line(name, labels, value)
   }
   return text
 }
 
-function histogramLines(name: string, { bounds, counts, sum }: Histogram): string {
+function histogramLines(name: string, { labels, histogram: { bounds, counts, sum } }: HistogramSeries): string {
   let text = ''
   let cumulated = 0
   for (const [at, count] of counts.entries()) {
     cumulated += count
-    text += line(`${name}_bucket`, { le: at < bounds.length ? numberText(bounds[at]!) : '+Inf' }, cumulated)
+    text += line(`${name}_bucket`, { ...labels, le: at < bounds.length ? numberText(bounds[at]!) : '+Inf' }, cumulated)
   }
-  return text + line(`${name}_sum`, noLabels, sum) + line(`${name}_count`, noLabels, cumulated)
+  return text + line(`${name}_sum`, labels, sum) + line(`${name}_count`, labels, cumulated)
 }
 
 function line(name: string, labels: Labels, value: number): string {

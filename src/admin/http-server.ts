@@ -15,6 +15,7 @@ import { LoopLag } from './loop-lag.ts'
 import { metricsRoute } from './metrics.ts'
 import { operatorApiRoutes } from './operator-api.ts'
 import { Router, type Route } from './router.ts'
+import { propagationRoute } from './propagation.ts'
 import { statusApiRoutes } from './status-api.ts'
 
 export type AdminOptions = Readonly<{
@@ -51,7 +52,7 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   const readOnly: Route[] = [metricsRoute(inspect, { loopLag, listeners }), ...healthRoutes(inspect)]
   const routesOf = {
     observe: readOnly,
-    admin: [...readOnly, ...statusApiRoutes(inspect), ...operatorApiRoutes(inspect)]
+    admin: [...readOnly, ...statusApiRoutes(inspect), ...operatorApiRoutes(inspect), propagationRoute(inspect)]
   }
   try {
     for (const [name, where] of [['observe', observe] as const, ['admin', admin] as const]) {

@@ -1,5 +1,6 @@
 /** `/metrics`: every metric of the server, read from plain counters at the moment of the scrape. docs/metrics.md. */
 import { counter, expose, expositionContentType, gauge, histogram, type Metric } from './exposition.ts'
+import { freshnessMetrics } from './freshness-metrics.ts'
 import type { HttpStats } from './http-listener.ts'
 import type { Inspectable } from './inspectable.ts'
 import type { LoopLag } from './loop-lag.ts'
@@ -28,6 +29,7 @@ export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...transferMetrics(inspect),
   ...sourceMetrics(inspect),
   ...peerMetrics(inspect),
+  ...freshnessMetrics(inspect),
   ...operatorMetrics(inspect),
   ...configMetrics(inspect),
   ...processMetrics(inspect, own)

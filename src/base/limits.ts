@@ -292,6 +292,15 @@ export const overrideTimerMaxMs = 60_000
 /** Tries to write an object that others change at the same time. */
 export const overrideWriteAttempts = 5
 
+// How stale answers were.
+/** Answers from peers' data that are remembered, to tell which of them were stale once a change is learned. */
+export const givenAnswersKept = 32_768
+/** Names whose last changes are remembered, and changes of each. */
+export const changedNamesKept = 4_096
+export const changesOfNameKept = 8
+/** A first answer after a change tells how fast the change got to clients if somebody asked this soon. */
+export const firstAnswerWithinMs = 10_000
+
 // Configuration.
 /** A new source of objects has this long to give a whole cluster before the old one is kept. */
 export const viewTakeoverMs = 60_000

@@ -9,6 +9,7 @@ import { addEvents } from './events.ts'
 import { addHealth } from './health.ts'
 import { addPeers } from './peers.ts'
 import { addPolicies } from './policies.ts'
+import { addPropagation } from './propagation.ts'
 import { addQuery } from './query.ts'
 import { addRecords } from './records.ts'
 import { addServe } from './serve.ts'
@@ -65,6 +66,7 @@ function buildProgram(io: CommandIo): Command {
     addRecords,
     addPolicies,
     addPeers,
+    addPropagation,
     addCache,
     addEvents,
     addHealth

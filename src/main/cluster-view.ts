@@ -10,9 +10,16 @@ import type { ClusterConfig, Config, RecordConfig } from '../config/config.ts'
 import { clusterSource, type ClusterSource, type SourceParts } from './cluster-source.ts'
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import type { ZoneChange } from '../zone/zone-change.ts'
 
 /** How long an age that is asked for with each query stays good: it is taken from several places. */
 const ageGoodForMs = 100
+
+export type ClusterViewParts = Omit<SourceParts, 'zones'> &
+  Readonly<{
+    /** A change of the cluster's or the clusterset's Services is in its zone. */
+    onStored?: (change: ZoneChange) => void
+  }>
 
 export class ClusterView {
   readonly zones: ClusterZones
@@ -23,11 +30,15 @@ export class ClusterView {
   #ageTakenAtMs = Number.NEGATIVE_INFINITY
 
   /** @param listen where DNS is served, for the address of `ns.dns.<zone>` as long as no Service tells it. */
-  constructor(config: Config, listen: readonly ListenAddress[], parts: Omit<SourceParts, 'zones'>) {
+  constructor(config: Config, listen: readonly ListenAddress[], parts: ClusterViewParts) {
     this.#clock = parts.clock
     this.#leases = config.cluster.leases
     this.zones = new ClusterZones(clusterOptions(config, listen, parts.log), parts.clock)
     this.#source = clusterSource(config.cluster, { ...parts, zones: this.zones })
+    for (const zone of [this.zones.zone, this.zones.clustersetZone]) {
+      // What was there at the start has not changed now.
+      zone.subscribe((change) => this.zones.hasSynced && parts.onStored?.(change))
+    }
   }
 
   /**

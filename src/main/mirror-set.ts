@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import type { Config, PeerConfig } from '../config/config.ts'
+import type { Freshness } from '../pipeline/freshness.ts'
 import type { PeerCopies } from '../pipeline/from-copy.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
 import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
@@ -10,12 +11,14 @@ import type { MirrorStatus } from '../transfer/mirror-types.ts'
 import type { MirroredZone } from '../transfer/mirrored-zone.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import { computedPods } from './computed-pods.ts'
+import { learnedChanges, mappingsOf } from './learned-change.ts'
 
 type Dependencies = Readonly<{
   clock: Clock
   log: Logger
   random: () => number
   instanceId: string
+  freshness: Freshness
   /** The addresses that a peer's servers have now, best first, as `host:port`. */
   serversOf: (peer: string) => readonly string[]
 }>
@@ -31,6 +34,7 @@ export type PeerMirrorStatus = Readonly<{
 export class MirrorSet {
   readonly #parts: Dependencies
   #mirrors = new Map<string, Kept>()
+  #config: Config | null = null
 
   constructor(parts: Dependencies) {
     this.#parts = parts
@@ -40,6 +44,7 @@ export class MirrorSet {
   update(config: Config): void {
     const before = this.#mirrors
     this.#mirrors = new Map()
+    this.#config = config
     for (const peer of config.peers) {
       const names = namesOf(config, peer.name)
       if (!peer.mirror || names.length === 0) continue
@@ -54,6 +59,7 @@ export class MirrorSet {
       }
     }
     for (const { mirror } of before.values()) mirror.stop()
+    this.#parts.freshness.follow(this.#mirrors.size > 0)
   }
 
   copiesOf(peer: string): PeerCopies | null {
@@ -79,7 +85,7 @@ export class MirrorSet {
   }
 
   #start(peer: PeerConfig, names: readonly DomainName[]): PeerMirror {
-    const { clock, random, instanceId, log, serversOf } = this.#parts
+    const { clock, random, instanceId, log, serversOf, freshness } = this.#parts
     const told = { peer: peer.name }
     const zoneOf = (zone: MirroredZone): { peer: string; zone: string } => ({ ...told, zone: nameToText(zone.apex) })
     const mirror = new PeerMirror({
@@ -98,7 +104,10 @@ export class MirrorSet {
           { ...zoneOf(zone), serial, rrsets: sizes.rrsets },
           'a zone was taken by transfer'
         ),
-      onChange: () => {},
+      onChange: ({ clockOffsetMs }, change, steps) => {
+        const from = { peer: peer.name, mappings: mappingsOf(this.#config!, peer.name), clockOffsetMs }
+        for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)
+      },
       onFault: (zone, { kind, message }) => log.debug({ ...zoneOf(zone), kind, message }, 'a transfer was of no use'),
       onLink: (server, isUp, why) =>
         log[isUp ? 'info' : 'warn'](

@@ -68,6 +68,7 @@ export class DataPlane implements Responder {
       if (answer === null) return MISS
       if (isStream(answer)) return STREAM
       if (refusal === null) this.unenforced.observe(this.#parts, query, answer)
+      this.#parts.freshness.gave(query, answer, query.receivedAtMs)
       return this.#finish(out, octets, query, message, answer)
     } catch (error) {
       return this.#bug(error, out, octets, size)
@@ -107,6 +108,7 @@ export class DataPlane implements Responder {
       const query = queryFromMessage(message, client, startedAtMs)
       const answer = await respond(parts, query)
       this.unenforced.observe(parts, query, answer)
+      parts.freshness.gave(query, answer, parts.clock.nowMs())
       return scratch.slice(0, this.#finish(scratch, copy, query, message, answer))
     } catch (error) {
       return scratch.slice(0, this.#bug(error, scratch, copy, copy.length))

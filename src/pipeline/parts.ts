@@ -10,6 +10,7 @@ import type { Standings } from '../policy/standing.ts'
 import type { Primary } from '../transfer/primary.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { PeerCopies } from './from-copy.ts'
+import type { Freshness } from './freshness.ts'
 import type { OwnZones } from './from-zone.ts'
 import type { KnownServices } from './known-services.ts'
 
@@ -46,6 +47,7 @@ export type Parts = Readonly<{
   cache: AnswerCache
   cacheLimits: Readonly<{ maxTtlSeconds: number; maxNegativeTtlSeconds: number; serveStaleSeconds: number }>
   knownServices: KnownServices
+  freshness: Freshness
   allow: ClientSet
   /** One query in this many is logged; null: none. */
   logQueriesEvery: number | null

@@ -70,12 +70,20 @@ function checkMetric(name: string, { type, samples }: ParsedMetric): void {
   assert.ok(keys.size <= 1, `all series of ${name} have the same labels`)
   if (type !== 'gauge') assert.ok(samples.every(({ value }) => value >= 0), `${name} is not negative`) // prettier-ignore
   if (type !== 'histogram') return
+  const seriesOf = ({ labels }: ParsedSample): string => JSON.stringify({ ...labels, le: undefined })
+  for (const one of new Set(samples.map(seriesOf))) {
+    const series = samples.filter((sample) => seriesOf(sample) === one)
+    checkHistogram(`${name}${one}`, name, series)
+  }
+}
+
+function checkHistogram(title: string, name: string, samples: readonly ParsedSample[]): void {
   const buckets = samples.filter((sample) => sample.name === `${name}_bucket`)
   const bounds = buckets.map(({ labels }) => (labels['le'] === '+Inf' ? Infinity : Number(labels['le'])))
-  assert.equal(bounds.at(-1), Infinity, `${name} has a last bucket for everything`)
-  assert.deepEqual(bounds, [...bounds].sort((one, other) => one - other), `${name}: bounds ascend`) // prettier-ignore
+  assert.equal(bounds.at(-1), Infinity, `${title} has a last bucket for everything`)
+  assert.deepEqual(bounds, [...bounds].sort((one, other) => one - other), `${title}: bounds ascend`) // prettier-ignore
   const counts = buckets.map(({ value }) => value)
-  assert.deepEqual(counts, [...counts].sort((one, other) => one - other), `${name}: buckets are cumulated`) // prettier-ignore
-  assert.equal(samples.find((sample) => sample.name === `${name}_count`)?.value, counts.at(-1), `${name}: the count`)
-  assert.ok(samples.some((sample) => sample.name === `${name}_sum`), `${name}: the sum`) // prettier-ignore
+  assert.deepEqual(counts, [...counts].sort((one, other) => one - other), `${title}: buckets are cumulated`) // prettier-ignore
+  assert.equal(samples.find((sample) => sample.name === `${name}_count`)?.value, counts.at(-1), `${title}: the count`)
+  assert.ok(samples.some((sample) => sample.name === `${name}_sum`), `${title}: the sum`) // prettier-ignore
 }

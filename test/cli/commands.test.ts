@@ -63,6 +63,7 @@ test('run: wrong use is one line and exit code 2; help and version are 0', async
     'records',
     'policies',
     'peers',
+    'propagation',
     'cache',
     'events',
     'health'

@@ -13,6 +13,8 @@ export type LiveServerOptions = Readonly<{
   name?: string
   /** The port to listen on, where peers have to know it before; a free one unless told. */
   port?: number
+  /** Further addresses to listen on, at the same port. */
+  listen?: readonly string[]
   /** The administrator's unless told. */
   kubeconfig?: string
   /** Instead of the cluster: a flow mapping's content. */
@@ -44,7 +46,7 @@ export class LiveServer {
   /** It ends with the cluster, or by `stop`. */
   static async start(cluster: Cluster, options: LiveServerOptions = {}): Promise<LiveServer> {
     const { name = cluster.name, kubeconfig = cluster.kubeconfig, pods = 'insecure', more = '' } = options
-    const { clusterKeys, untilReady = true } = options
+    const { clusterKeys, listen = [], untilReady = true } = options
     const source = options.source ?? `kubernetes: {kubeconfig: ${kubeconfig}, context: ${cluster.name}}`
     const port = options.port ?? (await freePort())
     const adminPort = await freePort()
@@ -57,7 +59,8 @@ export class LiveServer {
       ...(clusterKeys === undefined ? [] : [clusterKeys])
     ]
     const forward = /^forward:/m.test(more) ? '' : 'forward: []\n'
-    const head = `cluster: {${keys.join(', ')}}\nlisten: ["127.0.0.1:${port}"]\nadmin: "127.0.0.1:${adminPort}"\n`
+    const addresses = ['127.0.0.1', ...listen].map((address) => `"${address}:${port}"`)
+    const head = `cluster: {${keys.join(', ')}}\nlisten: [${addresses.join(', ')}]\nadmin: "127.0.0.1:${adminPort}"\n`
     writeFileSync(file, `${head}${forward}${more}`)
     const adminUrl = `http://127.0.0.1:${adminPort}`
     const part = new Part({

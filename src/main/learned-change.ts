@@ -1,0 +1,53 @@
+/** A transferred change of a peer's zone as `Freshness` wants to know it: the names as our clients call them, and when. */
+import type { Config } from '../config/config.ts'
+import type { LearnedChange, TouchedName } from '../pipeline/freshness.ts'
+import { mappedZoneOf, toOurs, zoneMapping, type ZoneMapping } from '../policy/zone-mapping.ts'
+import type { Step } from '../transfer/incoming-transfer.ts'
+import type { DomainName } from '../wire/name.ts'
+import type { ZoneChange } from '../zone/zone-change.ts'
+
+export type LearnedFrom = Readonly<{
+  peer: string
+  /** How names of that peer become ours, by its policies. */
+  mappings: readonly ZoneMapping[]
+  /** The server's clock less ours, in milliseconds; null where it does not tell. */
+  clockOffsetMs: number | null
+}>
+
+/** One for each step that tells its times; steps of a server that tells none are left out. */
+export function learnedChanges(from: LearnedFrom, change: ZoneChange, steps: readonly Step[]): LearnedChange[] {
+  const { peer, mappings, clockOffsetMs } = from
+  const types = touchedTypes(change)
+  return steps.flatMap(({ owners, times }) => {
+    if (times === null) return []
+    const touched = owners.flatMap((owner) => {
+      const ofOwner = types.get(owner)
+      return ofOwner === undefined ? [] : mappings.map((mapping) => ({ name: toOurs(owner, mapping), types: ofOwner }))
+    })
+    const { originAtMs, learnedAtMs: primaryAtMs } = times
+    const common = { peer, target: `peer:${peer}`, zone: change.zone, serial: change.toSerial }
+    return [{ ...common, originAtMs, primaryAtMs, clockOffsetMs, touched }]
+  })
+}
+
+/** A name that began or ceased to exist, or whose Service did in effect, has other answers for every type. */
+function touchedTypes({ sets, existence, services }: ZoneChange): Map<DomainName, TouchedName['types']> {
+  const types = new Map<DomainName, number[] | null>()
+  for (const { owner, type } of sets) types.set(owner, [...(types.get(owner) ?? []), type])
+  for (const { owner } of [...existence, ...services]) types.set(owner, null)
+  return types
+}
+
+/** How names of a peer become ours, by each policy that has it as a target; each way once. */
+export function mappingsOf({ cluster, policies }: Config, peer: string): ZoneMapping[] {
+  const mappings = new Map<string, ZoneMapping>()
+  for (const { targets, dnsNames } of policies) {
+    for (const target of targets.filter((candidate) => candidate.peer === peer)) {
+      for (const dnsName of dnsNames) {
+        const mapping = zoneMapping(mappedZoneOf(dnsName, [cluster.zone, cluster.clustersetZone]), target)
+        mappings.set(mapping === null ? '' : `${mapping.ours} ${mapping.theirs}`, mapping)
+      }
+    }
+  }
+  return [...mappings.values()]
+}
