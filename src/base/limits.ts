@@ -73,9 +73,14 @@ export const inFlightPerPeer = 1_000
 /** Longest wait for one server before it, or the next one, is asked again. */
 export const attemptTimeoutMs = 400
 /** First wait for a server whose round-trip time is not known yet: a datagram that was lost is sent again after it. */
-export const firstAttemptTimeoutMs = 300
-/** Shortest first wait for a server whose round-trip time is known. */
-export const attemptTimeoutMinMs = 150
+export const firstAttemptTimeoutMs = 150
+/** Shortest first wait for a server whose round-trip time is known, unless it is asked twice within the share below. */
+export const attemptTimeoutMinMs = 100
+/** A question that takes longer than nineteen of twenty do is asked a second time, for at most this share of all. */
+export const hedgeShare = 0.05
+/** So many in a row, and never sooner than after this time. */
+export const hedgeBurst = 5
+export const hedgeAfterMinMs = 20
 /** Idle pooled TCP connections kept for one server. */
 export const pooledTcpConnections = 4
 /** Queries that one pooled TCP connection to a server carries at once. */
@@ -264,8 +269,17 @@ export const drainTimeoutMs = 5_000
 // Policies.
 /** Services that are remembered as having been given by some target. */
 export const knownServiceNames = 20_000
-/** Longest wait for one target before the next one is asked; it is listened to further on. */
-export const targetPatienceMs = 600
+export const knownNamespaces = 5_000
+/** A target that is silent for so long has failed this query: the next one's answer is used. It is listened to further on. */
+export const targetSilenceMs = 200
+/** The same for a target whose answers usually take longer: its 95th percentile and half of that, up to this. */
+export const targetSilenceMaxMs = 400
+/** The same where every target is down and there is a stale answer to give. */
+export const downSilenceMs = 50
+/** So long after a query came, an answer of a silent target is still waited for where there is nothing but denials. */
+export const lateAnswerMs = 400
+/** ... or for so many round trips of it, if that is longer; all the time there is, if none is known. */
+export const lateRoundTrips = 4
 
 // The operator's hand.
 /** Names that one simulation answers both ways, and names and clients that its shares are taken from. */

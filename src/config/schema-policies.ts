@@ -50,13 +50,10 @@ export const policySection = section({
     list(z.union([itemName(), targetSection]), 1),
     'Who is asked, in order: `local`, the name of a peer, or the long form below.'
   ),
-  select: notYet(
-    option(
-      word('first', 'weighted', 'geo', 'merge'),
-      'first',
-      'How targets are chosen: in order, by weight, by region, or all of them together.'
-    ),
-    'merge'
+  select: option(
+    word('first', 'weighted', 'geo', 'merge'),
+    'first',
+    'How targets are chosen: in order, by weight, by region, or all of them together.'
   ),
   nextOn: option(
     list(word('unreachable', 'absent', 'empty')),

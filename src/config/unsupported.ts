@@ -44,7 +44,6 @@ function unsupportedOfPeer(peer: PeerConfig): Unsupported {
 
 function unsupportedOfPolicy(policy: PolicyConfig): Unsupported {
   const found: Unsupported = []
-  if (policy.select === 'merge') found.push(['select', '`select: merge`'])
   if (policy.allDown !== 'next') found.push(['allDown', 'probes of endpoints'])
   return found
 }

@@ -7,7 +7,13 @@
  * as long as its own budget lasts, and the flight ends with the last of them.
  */
 import type { Cancel } from '../base/clock.ts'
-import { attemptFloorMs, attemptTimeoutMinMs, attemptTimeoutMs, firstAttemptTimeoutMs } from '../base/limits.ts'
+import {
+  attemptFloorMs,
+  attemptTimeoutMinMs,
+  attemptTimeoutMs,
+  firstAttemptTimeoutMs,
+  hedgeAfterMinMs
+} from '../base/limits.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import type { PeerQuery } from './peer-query.ts'
 import type { Attempt, AttemptOutcome, FailureReason, PeerReply } from './peer-types.ts'
@@ -16,8 +22,8 @@ import type { Server } from './server-table.ts'
 
 /** What a flight tells about servers, for their order and for health. */
 export type FlightObserver = Readonly<{
-  /** An answer came `tookMs` after it was asked for. */
-  answered(server: Server, tookMs: number): void
+  /** An answer came `tookMs` after it was asked for, and `sinceLastMs` after the datagram was last sent again. */
+  answered(server: Server, tookMs: number, sinceLastMs: number): void
   /** An attempt that began at `startedAtMs` failed; for `timeout` it may still be answered. */
   failed(server: Server, outcome: 'timeout' | 'network' | 'rcode' | 'nonsense', startedAtMs: number): void
 }>
@@ -44,6 +50,8 @@ export class Flight {
   readonly #sends = new Map<Server, number>()
   #latest: ServerAttempt | null = null
   #cancelStep: Cancel = () => {}
+  /** Somebody was asked once more before anybody was slow; once for a question. */
+  #hasHedged = false
   #isOver = false
 
   constructor(
@@ -160,14 +168,39 @@ export class Flight {
     const { clock } = this.#parts
     const shareMs = (this.#deadlineMs - clock.nowMs()) / (this.#neverAsked + 1)
     const stepMs = Math.max(attemptFloorMs, Math.min(this.#patienceMs(attempt.server), shareMs))
+    const { percentileMs } = attempt.server.usualTime
+    const hedgeMs = percentileMs === null ? stepMs : Math.max(hedgeAfterMinMs, percentileMs)
     this.#cancelStep()
-    this.#cancelStep = clock.after(stepMs, () => {
-      if (!attempt.isSlow) {
-        attempt.markSlow()
-        this.#observer.failed(attempt.server, 'timeout', attempt.startedAtMs)
-      }
+    const step = (): void => {
+      this.#markSlow()
       this.#next()
-    })
+    }
+    if (this.#hasHedged || hedgeMs >= stepMs) this.#cancelStep = clock.after(stepMs, step)
+    else {
+      this.#cancelStep = clock.after(hedgeMs, () => {
+        this.#cancelStep = clock.after(stepMs - hedgeMs, step)
+        this.#hedge()
+      })
+    }
+  }
+
+  /** Asks once more, the next server if there is one, while nothing speaks against the one that is asked yet. */
+  #hedge(): void {
+    if (this.#attemptsLeft < 2 || !this.#parts.hedges.trySpend()) return
+    this.#hasHedged = true
+    this.#parts.stats.hedged++
+    this.#next()
+  }
+
+  /** Whoever is asked for longer than its patience lasts has failed; its answer is still welcome. */
+  #markSlow(): void {
+    const nowMs = this.#parts.clock.nowMs()
+    for (const attempt of this.#pending) {
+      const isLatest = attempt === this.#latest
+      if (attempt.isSlow || (!isLatest && nowMs - attempt.startedAtMs < this.#patienceMs(attempt.server))) continue
+      attempt.markSlow()
+      this.#observer.failed(attempt.server, 'timeout', attempt.startedAtMs)
+    }
   }
 
   /** How long this server may be silent: some round trips of its own, and twice as long after each time. RFC 1536 §1. */
@@ -181,7 +214,7 @@ export class Flight {
     if (this.#isOver) return
     this.#pending.delete(attempt)
     if (end.kind === 'answer') {
-      this.#observer.answered(attempt.server, end.tookMs)
+      this.#observer.answered(attempt.server, end.tookMs, this.#parts.clock.nowMs() - attempt.lastSentAtMs)
       this.#finish(attempt.server, end)
       return
     }

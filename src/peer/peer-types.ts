@@ -90,6 +90,8 @@ export type PeerStats = {
   failed: number
   overloaded: number
   udpExchanges: number
+  /** Questions asked once more because the answer took longer than usual. */
+  hedged: number
   /** Datagrams sent once more for want of an answer. */
   udpResent: number
   tcpExchanges: number
@@ -114,6 +116,7 @@ export const newPeerStats = (): PeerStats => ({
   failed: 0,
   overloaded: 0,
   udpExchanges: 0,
+  hedged: 0,
   udpResent: 0,
   tcpExchanges: 0,
   tcpConnections: 0,

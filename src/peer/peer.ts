@@ -8,6 +8,7 @@ import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { attemptsPerQuestion } from '../base/limits.ts'
 import { Flight, type FlightObserver } from './flight.ts'
+import { HedgeBudget, UsualTime } from './latency.ts'
 import { InFlightLimit } from './in-flight-limit.ts'
 import { PeerQuery, questionKey } from './peer-query.ts'
 import {
@@ -74,6 +75,8 @@ export class Peer {
   /** Questions to one given server (probes): they share nothing. */
   readonly #probes = new Set<Flight>()
   readonly #pools = new Map<string, TcpPool>()
+  readonly #hedges = new HedgeBudget()
+  readonly #usualTime = new UsualTime()
   readonly #observer: FlightObserver
   readonly #probeObserver: FlightObserver
   #servers: readonly ServerAddress[]
@@ -93,15 +96,16 @@ export class Peer {
       stats: this.stats,
       transport: options.transport,
       zone: options.zone,
+      hedges: this.#hedges,
       poolOf: (server) => this.#poolOf(server)
     }
     this.#probeObserver = {
-      answered: (server, tookMs) => this.#table.answered(server, tookMs),
+      answered: (server, tookMs, sinceLastMs) => this.#table.answered(server, tookMs, sinceLastMs),
       failed: (_server, outcome) => this.#count(outcome)
     }
     this.#observer = {
-      answered: (server, tookMs) => {
-        this.#table.answered(server, tookMs)
+      answered: (server, tookMs, sinceLastMs) => {
+        this.#table.answered(server, tookMs, sinceLastMs)
         parts.onOutcome?.(server.text, 'answer', tookMs)
       },
       failed: (server, outcome, startedAtMs) => {
@@ -141,9 +145,31 @@ export class Peer {
       exchanges?.leave()
     })
     this.#flights.set(key, flight)
-    const reply = flight.join(budgetMs)
+    this.#hedges.earn()
+    const joined = flight.join(budgetMs)
     this.#startFlight(flight)
-    return this.#counted(await reply)
+    const reply = await joined
+    if (reply.kind === 'answer') this.#usualTime.add(reply.tookMs)
+    return this.#counted(reply)
+  }
+
+  /** The time in milliseconds within which 95 % of the answers to questions come; null while too little is known. */
+  get usualMs(): number | null {
+    return this.#usualTime.percentileMs
+  }
+
+  /** The smoothed round trip of its quickest server in milliseconds; null before any answer. */
+  get quickestRttMs(): number | null {
+    let quickestMs: number | null = null
+    for (const { rttMs } of this.#table.all) {
+      if (rttMs !== null && (quickestMs === null || rttMs < quickestMs)) quickestMs = rttMs
+    }
+    return quickestMs
+  }
+
+  /** Whether somebody else may be asked meanwhile because this peer takes longer than usual: for 5 % of its questions. */
+  mayHedge(): boolean {
+    return this.#hedges.trySpend()
   }
 
   /**

@@ -11,6 +11,7 @@ import { decodeMessage, type Message } from '../wire/message.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
 import { cleanReply } from './clean-reply.ts'
+import type { HedgeBudget } from './latency.ts'
 import type { Exchange } from './exchange.ts'
 import { isTruncated, type PeerQuery } from './peer-query.ts'
 import type { Attempt, AttemptOutcome, PeerOptions, PeerStats, Transport } from './peer-types.ts'
@@ -24,6 +25,8 @@ export type AttemptParts = Readonly<{
   stats: PeerStats
   transport: PeerOptions['transport']
   zone: DomainName
+  /** For questions that take longer than usual. */
+  hedges: HedgeBudget
   poolOf: (server: Server) => TcpPool
 }>
 
@@ -41,6 +44,8 @@ export class ServerAttempt {
   readonly startedAtMs: number
   /** The exchanges so far; the one that is under way is added when it ends. */
   readonly exchanges: Attempt[] = []
+  /** When the exchange under way was begun, or its datagram last sent again. */
+  lastSentAtMs: number
   readonly #parts: AttemptParts
   readonly #query: PeerQuery
   readonly #onProgress: () => void
@@ -59,6 +64,7 @@ export class ServerAttempt {
     this.#onProgress = onProgress
     this.startedAtMs = parts.clock.nowMs()
     this.#exchangeStartedAtMs = this.startedAtMs
+    this.lastSentAtMs = this.startedAtMs
     this.#transport = parts.transport === 'tcp' ? 'tcp' : 'udp'
     this.#withEdns = server.plainUntilMs <= this.startedAtMs
   }
@@ -73,6 +79,7 @@ export class ServerAttempt {
     let triedPlain = false
     for (;;) {
       this.#exchangeStartedAtMs = this.#parts.clock.nowMs()
+      this.lastSentAtMs = this.#exchangeStartedAtMs
       this.#exchange =
         this.#transport === 'udp'
           ? udpExchange(this.server, this.#query, this.#withEdns, this.#parts.stats)
@@ -116,7 +123,9 @@ export class ServerAttempt {
 
   /** Sends again what is not answered; false where only another attempt can do that. */
   resend(): boolean {
-    return this.#exchange?.resend() ?? false
+    if (this.#exchange?.resend() !== true) return false
+    this.lastSentAtMs = this.#parts.clock.nowMs()
+    return true
   }
 
   /** The server is silent for too long: others are asked now, but its answer is still welcome. */

@@ -7,6 +7,7 @@ import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { serverBackoffMaxMs, serverBackoffMinMs } from '../base/limits.ts'
 import { hostPortToText } from '../base/host-port.ts'
+import { UsualTime } from './latency.ts'
 import type { AttemptOutcome, ServerAddress } from './peer-types.ts'
 
 /** One address that can be asked. */
@@ -18,6 +19,8 @@ export type Server = {
   readonly family: 4 | 6
   /** Smoothed time to an answer in milliseconds; null before the first one. */
   rttMs: number | null
+  /** What its answers usually take. */
+  readonly usualTime: UsualTime
   /** Failures since the last answer. */
   failures: number
   /** When the last counted failure came. */
@@ -100,8 +103,16 @@ export class ServerTable {
     return [...inUse, ...resting, ...down]
   }
 
-  /** Notes an answer and the time it took. */
-  answered(server: Server, rttMs: number): void {
+  /**
+   * Notes an answer and the time it took. Where the datagram was sent again meanwhile, nobody can tell which of them was
+   * answered: the time that is nearer to what is known counts (RFC 6298 §3 leaves such measurements out).
+   */
+  answered(server: Server, tookMs: number, sinceLastMs = tookMs): void {
+    const rttMs =
+      server.rttMs !== null && Math.abs(sinceLastMs - server.rttMs) < Math.abs(tookMs - server.rttMs)
+        ? sinceLastMs
+        : tookMs
+    server.usualTime.add(rttMs)
     server.failures = 0
     server.restsUntilMs = 0
     server.rttMs = server.rttMs === null ? rttMs : server.rttMs + rttGain * (rttMs - server.rttMs)
@@ -156,6 +167,7 @@ const newServer = (text: string, address: string, port: number, family: 4 | 6): 
   port,
   family,
   rttMs: null,
+  usualTime: new UsualTime(),
   failures: 0,
   failedAtMs: Number.NEGATIVE_INFINITY,
   restsUntilMs: 0,

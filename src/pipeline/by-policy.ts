@@ -2,14 +2,16 @@
  * Answers by the policy table: asks a policy's targets in order, as `policy/decide` says, and turns the decision into
  * an answer with its reason.
  */
-import { allDownBudgetMs, queryBudgetMs, targetPatienceMs } from '../base/limits.ts'
-import { decide } from '../policy/decide.ts'
+import { allDownBudgetMs, queryBudgetMs } from '../base/limits.ts'
+import { decide, decideMerge, type Decision } from '../policy/decide.ts'
 import type { KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Policy } from '../policy/policy.ts'
+import { isMergedType } from '../policy/merge.ts'
 import { whyLeftOut } from '../policy/standing.ts'
 import { targetOrder, type TargetOrder } from '../policy/target-order.ts'
-import { EDE } from '../wire/iana.ts'
+import { EDE, RRTYPE } from '../wire/iana.ts'
+import { isAtOrBelow, parentOf, type DomainName } from '../wire/name.ts'
 import type { Answer } from './answer.ts'
 import { conclude, doubtfulTtlSeconds } from './conclude.ts'
 import { standingsByCopies } from './from-copy.ts'
@@ -17,7 +19,8 @@ import { denialByRule } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
-import { askTarget, outcomeFromMemory, staleOf, type Deliberation } from './target-outcome.ts'
+import { Asking } from './asking.ts'
+import { outcomeFromMemory, staleOf, type Deliberation } from './target-outcome.ts'
 
 const underscore = 0x5f
 
@@ -39,7 +42,8 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name:
     order,
     outcomes,
     service,
-    isBelowService: name?.kind === 'below-service'
+    isBelowService: name?.kind === 'below-service',
+    isMerged: policy.select === 'merge' && isMergedType(query.qtype) && !isOfSinglePod(query.qname, name)
   }
   for (const target of order.excluded) {
     const standing = standings.of(policy.targets[target]!)
@@ -49,13 +53,17 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name:
   return talk
 }
 
+/** Names of one pod, `<host>.<svc>` and those below `pod`: no two clusters mean the same one. */
+const isOfSinglePod = (qname: DomainName, name: KubernetesName | null): boolean =>
+  name?.kind === 'pod' || (name?.kind === 'below-service' && qname.charCodeAt(1) !== underscore)
+
 /** The answer from what is in memory; null where somebody has to be asked. */
 export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   const { policy } = talk.match
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
   for (;;) {
-    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes, talk.order.reserves)
+    const decision = decisionOf(talk)
     if (decision.kind !== 'ask') return conclude(parts, query, talk, decision)
     const outcome = outcomeFromMemory(parts, query, talk, policy.targets[decision.target]!)
     if (outcome === null) return null
@@ -63,83 +71,62 @@ export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Delib
   }
 }
 
-/**
- * Goes on where memory did not suffice. Never rejects.
- *
- * A target that is silent for its share of the time counts as unreachable and the next one is asked, but it is listened to
- * further on: its late answer is better than another target's denial.
- */
+/** Goes on where memory did not suffice. Never rejects. */
 export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberation): Promise<Answer> {
-  const { policy } = talk.match
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
-  const deadlineMs = query.receivedAtMs + (talk.order.allDown ? allDownBudgetMs : queryBudgetMs)
-  /** Targets that are being asked; each promise puts its outcome in place before it resolves. */
-  const asking = new Map<number, Promise<void>>()
+  const { allDown } = talk.order
+  const asking = new Asking(parts, query, talk, query.receivedAtMs + (allDown ? allDownBudgetMs : queryBudgetMs))
   for (;;) {
-    const decision = decide(talk.order.order, policy.nextOn, talk.outcomes, talk.order.reserves)
+    const decision = decisionOf(talk)
     if (decision.kind === 'ask') {
-      const { target } = decision
-      if (!asking.has(target)) asking.set(target, startAsking(parts, query, talk, target, deadlineMs, asking))
-      if (await isSilent(parts, talk, deadlineMs, asking)) giveUpOn(parts, query, talk, target)
-      continue
+      asking.start(decision.target)
+      // Where they are wanted together, or none is likely to answer, they are asked together.
+      if (talk.isMerged || allDown) for (const target of openTargets(talk)) asking.start(target)
+      await asking.wait(decision.target)
+    } else if (asking.isOver(decision)) {
+      return conclude(parts, query, talk, decision)
+    } else {
+      await asking.waitForLate(decision)
     }
-    const isFound = decision.kind === 'use' && talk.outcomes[decision.target]?.kind === 'has'
-    if (isFound || asking.size === 0) return conclude(parts, query, talk, decision)
-    await Promise.race(asking.values())
   }
 }
 
-async function startAsking(
-  parts: Parts,
-  query: Query,
-  talk: Deliberation,
-  target: number,
-  deadlineMs: number,
-  asking: Map<number, Promise<void>>
-): Promise<void> {
-  // By the time of the delete the caller has put this promise into the map: an await never goes on at once.
-  talk.outcomes[target] = await askTarget(parts, query, talk, target, deadlineMs)
-  asking.delete(target)
-}
+/** Targets in use of which nothing is known yet. */
+const openTargets = ({ order: { order, reserves }, outcomes }: Deliberation): number[] =>
+  order.slice(0, order.length - reserves).filter((target) => outcomes[target] === null)
 
-/** Waits for any outcome; true where none came within the share of time of the target that was asked last. */
-async function isSilent(
-  { clock }: Parts,
-  talk: Deliberation,
-  deadlineMs: number,
-  asking: ReadonlyMap<number, Promise<void>>
-): Promise<boolean> {
-  const unasked = talk.outcomes.filter((outcome) => outcome === null).length
-  const restMs = Math.max(0, deadlineMs - clock.nowMs())
-  const patienceMs = unasked === 1 ? restMs : Math.min(targetPatienceMs, restMs / unasked)
-  const timeIsUp = Promise.withResolvers<boolean>()
-  const cancel = clock.after(patienceMs, () => timeIsUp.resolve(true))
-  const wasSilent = await Promise.race([
-    timeIsUp.promise,
-    ...[...asking.values()].map(async (one) => one.then(() => false))
-  ])
-  cancel()
-  return wasSilent
-}
-
-function giveUpOn(parts: Parts, query: Query, talk: Deliberation, target: number): void {
-  const stale = staleOf(parts, query, talk.match, talk.match.policy.targets[target]!)
-  talk.outcomes[target] = { kind: 'unreachable', why: 'silent', isCached: false, stale }
+function decisionOf({ order, outcomes, match, isMerged }: Deliberation): Decision<Answer> {
+  return isMerged
+    ? decideMerge(order.order, outcomes, order.reserves)
+    : decide(order.order, match.policy.nextOn, outcomes, order.reserves)
 }
 
 /** In which order a policy's targets stand now, without what is drawn for each name and client. */
 export const policyOrder = (parts: Parts, policy: Policy): TargetOrder => targetOrder(policy, parts.standings, null)
 
-/** With every target down, what no target ever gave is denied without waiting: else each search list would stall. */
+/**
+ * With every target down, what no target ever gave is denied without waiting: else each search list would stall. Search
+ * lists make host names (`google.com.<namespace>.svc...`) and, where a policy is for `svc` as a whole, Services of
+ * namespaces that nobody has (`google.com.svc...`).
+ */
 function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | null {
-  if (!talk.order.allDown || !talk.isBelowService || talk.service === null) return null
-  // Search lists make host names (`google.com.<namespace>...`); who asks for a port or protocol means a Service.
-  if (query.qname.charCodeAt(1) === underscore || parts.knownServices.has(talk.service)) return null
+  const { order, service, isBelowService } = talk
+  if (!order.allDown || service === null) return null
+  // Who asks for a port or protocol means a Service.
+  if (query.qname.charCodeAt(1) === underscore || parts.knownServices.has(service)) return null
+  if (!isBelowService && isNamespaceKnown(parts, talk.match, parentOf(service)!)) return null
   const { policy } = talk.match
   const ede = {
     code: EDE.NO_REACHABLE_AUTHORITY,
     text: `${policy.name}: every target is down, and none ever gave this Service`
   }
   return denialByRule(parts, talk.match, query, doubtfulTtlSeconds, ede)
+}
+
+/** Whether anything speaks for a namespace: our own cluster has it (KEP-1645 §namespace sameness), a target gave a Service of it, or the policy names it. */
+function isNamespaceKnown(parts: Parts, match: PolicyMatch, namespace: DomainName): boolean {
+  if (isAtOrBelow(match.dnsName, namespace) || parts.knownServices.hasNamespace(namespace)) return true
+  const zone = parts.own.zones.find(namespace)
+  return zone !== null && (!parts.own.hasSynced(zone) || zone.lookup(namespace, RRTYPE.A).kind !== 'nxdomain')
 }

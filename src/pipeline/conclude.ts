@@ -1,7 +1,17 @@
 /** Turns the decision of a policy into an answer, with its TTL caps and its reasons. */
 import type { Decision } from '../policy/decide.ts'
+import { mergeSections } from '../policy/merge.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
-import { answerOf, errorAnswer, isDenial, staleForMs, unlimitedTtlSeconds, type Answer, type Ede } from './answer.ts'
+import {
+  answerOf,
+  errorAnswer,
+  isDenial,
+  settledSections,
+  staleForMs,
+  unlimitedTtlSeconds,
+  type Answer,
+  type Ede
+} from './answer.ts'
 import { copyHasExpired } from './from-copy.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
@@ -30,6 +40,7 @@ export function conclude(
     detail: `${policy.name}: ${decision.kind}${'target' in decision ? ` ${name(decision.target)}` : ''}`
   })
   if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
+  if (decision.kind === 'merge') return withCaps(mergedAnswer(decision.replies, talk), talk, [])
   if (decision.kind === 'stale') {
     // What a dead target said last may still be within its TTL: then nothing about it is stale.
     const isHeld = decision.reply.origin.from === 'cache' || decision.reply.origin.from === 'mirror'
@@ -52,6 +63,19 @@ export function conclude(
     ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
   }
   return { ...errorAnswer(RCODE.SERVFAIL, ...ede), policy: policy.name }
+}
+
+/** The union of several answers. It counts as the first one's, and is authoritative only if all are. */
+function mergedAnswer(replies: readonly Answer[], talk: Deliberation): Answer {
+  const capped = replies.map((reply) => withCaps(reply, talk, []))
+  const settled = capped.map(settledSections)
+  const sections = mergeSections(settled)
+  const only = settled.indexOf(sections)
+  if (only >= 0) return capped[only]!
+  return answerOf(sections, {
+    authoritative: replies.every(({ authoritative }) => authoritative),
+    origin: replies[0]!.origin
+  })
 }
 
 function withCaps(answer: Answer, talk: Deliberation, ede: readonly Ede[]): Answer {

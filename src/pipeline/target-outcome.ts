@@ -22,6 +22,8 @@ export type Deliberation = Readonly<{
   /** The Service that the name belongs to, if the schema tells, and whether the name is below it. */
   service: DomainName | null
   isBelowService: boolean
+  /** All targets are asked, and their answers are joined. */
+  isMerged: boolean
 }>
 
 /** How a peer is asked on behalf of a policy. */
@@ -100,10 +102,10 @@ export async function askTarget(
 
 /**
  * A, AAAA, SRV and host names of one Service come from one target. So a denial of a name below a Service only sends
- * us on where that target does not have the Service itself.
+ * us on where that target does not have the Service itself. With `merge` they come from all of them.
  */
-const needsServiceCheck = (talk: Deliberation): boolean =>
-  talk.isBelowService && talk.service !== null && talk.match.policy.targets.length > 1
+const needsServiceCheck = ({ isBelowService, service, match: { policy } }: Deliberation): boolean =>
+  isBelowService && service !== null && policy.targets.length > 1 && policy.select !== 'merge'
 
 function ofService(denial: Outcome, service: Outcome): Outcome {
   if (denial.kind === 'unreachable') return denial

@@ -23,6 +23,8 @@ export type Decision<Reply> =
   | Readonly<{ kind: 'ask'; target: number }>
   /** The target's answer or denial as it came. */
   | Readonly<{ kind: 'use'; target: number; reply: Reply }>
+  /** The answers of several targets that have the name, joined; at least two. */
+  | Readonly<{ kind: 'merge'; targets: readonly number[]; replies: readonly Reply[] }>
   /** The last answer of a target that can't be reached. */
   | Readonly<{ kind: 'stale'; target: number; reply: Reply; unreachable: readonly number[] }>
   /** One target's denial while another one could not be reached: short-lived. */
@@ -61,6 +63,33 @@ export function decide<Reply>(
   }
   return nobodyHasIt(asked, outcomes)
 }
+
+/**
+ * The next step for one query whose targets are merged: all of them are asked (in any order, also together), and those
+ * that have the name give the answer. What nobody has is decided as above; `nextOn` does not matter.
+ */
+export function decideMerge<Reply>(
+  order: readonly number[],
+  outcomes: readonly (TargetOutcome<Reply> | null)[],
+  reserves = 0
+): Decision<Reply> {
+  const inUse = order.slice(0, order.length - reserves)
+  for (const target of inUse) if ((outcomes[target] ?? null) === null) return { kind: 'ask', target }
+  const targets = inUse.filter((target) => outcomes[target]!.kind === 'has')
+  if (targets.length === 0) {
+    return inUse.some((target) => outcomes[target]!.kind !== 'unreachable')
+      ? nobodyHasIt(inUse, outcomes)
+      : decide(order, everyReason, outcomes, reserves)
+  }
+  const replies = targets.flatMap((target) => {
+    const outcome = outcomes[target]!
+    return outcome.kind === 'unreachable' ? [] : [outcome.reply]
+  })
+  if (targets.length === 1) return { kind: 'use', target: targets[0]!, reply: replies[0]! }
+  return { kind: 'merge', targets, replies }
+}
+
+const everyReason: ReadonlySet<NextReason> = new Set(['unreachable', 'absent', 'empty'])
 
 /** The order of design for a name that no target has; each rule stands above those that follow. */
 function nobodyHasIt<Reply>(

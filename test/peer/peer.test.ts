@@ -62,7 +62,7 @@ test('Peer.ask: one faulty server alone gives its reason, within the budget', as
       t.ok(reply.tookMs < atMostMs, `${fault}: after ${reply.tookMs.toFixed(0)} ms`)
       if (['wrong-id', 'wrong-question', 'query-back'].includes(fault))
         t.ok(peer.stats.strays > 0, `${fault} is counted`)
-      if (fault === 'silent') t.equal(stub.queries.length, 3, 'it was sent again, at 300 and at 700 ms')
+      if (fault === 'silent') t.equal(stub.queries.length, 4, 'it was sent again, at 150, at 450 and at 850 ms')
       if (fault === 'silent') t.equal(new Set(stub.queries.map(({ packet }) => packet.id)).size, 1, 'with the same id')
       t.match(reply, { kind: 'failed', detail: stub.text })
       t.same(peer.status().servers.map(({ inFlight }) => inFlight), [0], `${fault}: nothing is left`) // prettier-ignore
@@ -156,7 +156,7 @@ test('Peer.ask: a slow server is answered for, though others were asked meanwhil
   const lossy = await southStub(t, 'lossy')
   const reply = await southPeer(t, [lossy]).ask(southQuestion('api'), 2_000)
   t.equal(replyToText(reply), good, 'a lost datagram is sent again')
-  t.ok(reply.tookMs > 250 && reply.tookMs < 800, `after ${reply.tookMs.toFixed(0)} ms`)
+  t.ok(reply.tookMs > 100 && reply.tookMs < 500, `after ${reply.tookMs.toFixed(0)} ms`)
 })
 
 test('Peer.ask: a server without EDNS is asked once more, and then without it', async (t) => {
@@ -202,7 +202,7 @@ test('Peer.ask: servers by RTT and by health', async (t) => {
 
 test('Peer.ask: equal questions share one exchange; others do not', async (t) => {
   const stub = await southStub(t, 'slow')
-  stub.delayMs = 100
+  stub.delayMs = 30
   const peer = southPeer(t, [stub], { maxInFlight: 5 })
   const same = Array.from({ length: 1_000 }, () => peer.ask(southQuestion('api'), 1_000))
   const others = [{ type: RRTYPE.AAAA }, { dnssecOk: true }, { checkingDisabled: true }, { options: [{ code: 65_313, data: Uint8Array.of(1) }] }] // prettier-ignore

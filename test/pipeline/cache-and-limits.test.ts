@@ -48,7 +48,7 @@ test('our own zone is not kept: a change is seen by the next query', async (t) =
 test('equal misses share one query; different ones do not', async (t) => {
   const a = await stub(t, recordsOf('172.30.1'))
   a.fault = 'slow'
-  a.delayMs = 100
+  a.delayMs = 30
   const b = await startB(t, peer('a', a), policy('p', suffix, '[a]'))
   const replies = await Promise.all(
     Array.from({ length: 100 }, (_, at) => ask(b, at % 2 === 0 ? below('api') : below('API'), { isTcp: at % 3 === 0 }))

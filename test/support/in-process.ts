@@ -159,7 +159,10 @@ export async function exchangeUdp(
   const socket = createSocket('udp4')
   try {
     const reply = Promise.withResolvers<Buffer | null>()
-    socket.on('message', (message) => reply.resolve(message))
+    // A late reply to whoever had this port before is not ours.
+    socket.on('message', (message) => {
+      if (message[0] === octets[0] && message[1] === octets[1]) reply.resolve(message)
+    })
     socket.on('error', reply.reject)
     socket.bind(0, from)
     await once(socket, 'listening')

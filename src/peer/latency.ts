@@ -1,0 +1,48 @@
+/** How long answers usually take, and how often one may be asked for twice because it takes longer. */
+import { hedgeBurst, hedgeShare } from '../base/limits.ts'
+
+const keptTimes = 128
+/** Fewer measurements say nothing about one in twenty. */
+const leastTimes = 20
+/** The percentile is worked out anew after so many measurements. */
+const timesBetween = 8
+
+/** The time within which nineteen of the last twenty answers came, over a window of the latest measurements. */
+export class UsualTime {
+  readonly #timesMs = new Float64Array(keptTimes)
+  #count = 0
+  #workedOutAt = 0
+  #percentileMs: number | null = null
+
+  add(tookMs: number): void {
+    this.#timesMs[this.#count++ % keptTimes] = tookMs
+  }
+
+  /** The 95th percentile in milliseconds; null before there are enough measurements. */
+  get percentileMs(): number | null {
+    if (this.#count < leastTimes) return null
+    if (this.#percentileMs === null || this.#count - this.#workedOutAt >= timesBetween) {
+      const sorted = this.#timesMs.slice(0, Math.min(this.#count, keptTimes)).sort()
+      this.#percentileMs = sorted[Math.ceil(sorted.length * 0.95) - 1]!
+      this.#workedOutAt = this.#count
+    }
+    return this.#percentileMs
+  }
+}
+
+/** Queries that are sent besides the one that is awaited: at most a share of all, and a few in a row. */
+export class HedgeBudget {
+  #credit = hedgeBurst
+
+  /** Each question earns its share of one. */
+  earn(): void {
+    this.#credit = Math.min(hedgeBurst, this.#credit + hedgeShare)
+  }
+
+  /** Takes one; false where none is left. */
+  trySpend(): boolean {
+    if (this.#credit < 1) return false
+    this.#credit--
+    return true
+  }
+}
