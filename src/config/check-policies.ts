@@ -20,6 +20,7 @@ export function checkPolicies(draft: FileDraft, options: CheckOptions): void {
     checkTargets(policy, path, draft, options)
     checkReserved(policy, path, draft, options)
     checkLocal(policy, path, draft, options)
+    checkTrickle(policy, path, options)
   }
   checkUnique(policies, options)
 }
@@ -141,6 +142,13 @@ function checkLocal(policy: Policy, path: readonly PathStep[], draft: FileDraft,
   const message = `\`local\` has nothing for ${nameToText(outside.name)}: it is outside of our zones`
   const expected = `a dnsName below ${nameToText(zone)}, or \`cluster.records\` below this one`
   report({ path: [...path, 'targets', local], at: 'value', message, expected })
+}
+
+/** A trickle goes to the second target before the first one: with `merge` all are asked together. */
+function checkTrickle({ trickle, select }: Policy, path: readonly PathStep[], { report }: CheckOptions): void {
+  if (trickle === undefined || trickle === 0 || select !== 'merge') return
+  const message = '`merge` asks all targets together: there is no first and second'
+  report({ path: [...path, 'trickle'], at: 'value', message, expected: '`select: first`, `weighted` or `geo`' })
 }
 
 type PlacedPolicy = { policy: Policy; path: readonly PathStep[] }

@@ -1,5 +1,6 @@
 /** `select: merge`: the answers of several targets to one question as one answer. Pure. */
 import { RCODE, RRTYPE } from '../wire/iana.ts'
+import { rdataKey } from '../wire/rdata.ts'
 import type { RRset, Sections } from '../wire/rr.ts'
 
 /** Types of which a name has one record only, and aliases: there the first target that has the name counts alone. */
@@ -37,11 +38,11 @@ function union(rrsets: readonly RRset[]): RRset[] {
     const key = `${rrset.type} ${rrset.owner}`
     const held = byKey.get(key)
     if (held === undefined) {
-      byKey.set(key, { rrset, seen: new Set(rrset.rdata.map(octetsKey)) })
+      byKey.set(key, { rrset, seen: new Set(rrset.rdata.map((rdata) => rdataKey(rrset.type, rdata))) })
       continue
     }
     const added = rrset.rdata.filter((rdata) => {
-      const octets = octetsKey(rdata)
+      const octets = rdataKey(rrset.type, rdata)
       if (held.seen.has(octets)) return false
       held.seen.add(octets)
       return true
@@ -53,10 +54,4 @@ function union(rrsets: readonly RRset[]): RRset[] {
     }
   }
   return [...byKey.values()].map(({ rrset }) => rrset)
-}
-
-const octetsKey = (rdata: Uint8Array): string => {
-  let key = ''
-  for (const octet of rdata) key += String.fromCharCode(octet)
-  return key
 }

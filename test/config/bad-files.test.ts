@@ -137,6 +137,7 @@ const crossRows: Row[] = [
   { name: 'target of nobody', text: policy(`${backend}, targets: [»{weight: 1}]`), path: 'policies[0].targets[0]', says: /the target is nobody/ },
   { name: 'target of two', text: policy(`${backend}, targets: [»{peer: cluster-a, local: true}]`), path: 'policies[0].targets[0]', says: /peer and local at once/ },
   { name: 'target twice', text: policy(`${backend}, targets: [cluster-a, »{peer: cluster-a}]`), path: 'policies[0].targets[1]', says: /twice/ },
+  { name: 'trickle of all together', text: policy(`${backend}, targets: [cluster-a, local], select: merge, trickle: »5`), path: 'policies[0].trickle', says: /together/ },
   { name: 'zone of local', text: policy(`${backend}, targets: [{local: true, »zone: x.example}]`), path: 'policies[0].targets[0].zone', says: /what a peer calls its zone/ },
   { name: 'peer called local', text: file('peers:', '  »local: {servers: [192.0.2.1]}'), path: 'peers.local', says: /this cluster itself/ },
   { name: 'probe waits too long', text: file('peers: {a: {servers: [192.0.2.1], probe: {every: 100ms, timeout: »2s}}}'), path: 'peers.a.probe.timeout', says: /more than 10 times/ },

@@ -50,15 +50,18 @@ test('equal misses share one query; different ones do not', async (t) => {
   a.fault = 'slow'
   a.delayMs = 30
   const b = await startB(t, peer('a', a), policy('p', suffix, '[a]'))
+  /** A datagram that was sent again has the same id. */
+  const exchanges = (): number =>
+    new Set(a.queries.filter(({ type }) => type !== 'SOA').map(({ packet }) => packet.id)).size
   const replies = await Promise.all(
     Array.from({ length: 100 }, (_, at) => ask(b, at % 2 === 0 ? below('api') : below('API'), { isTcp: at % 3 === 0 }))
   )
   t.ok(replies.every(({ text }) => text === '172.30.1.1'))
-  t.equal(askedOf(a).length, 1, '100 clients, one query')
+  t.equal(exchanges(), 1, '100 clients, one query')
   await Promise.all(Array.from({ length: 30 }, (_, at) => ask(b, below(`none-${at % 3}`))))
-  t.equal(askedOf(a).length, 4)
+  t.equal(exchanges(), 4)
   await Promise.all([ask(b, below('api'), { type: 'AAAA' }), ask(b, below('api'), { dnssecOk: true })])
-  t.equal(askedOf(a).length, 6, 'another type and DO are other questions')
+  t.equal(exchanges(), 6, 'another type and DO are other questions')
 })
 
 test('above maxInFlight a query gets SERVFAIL at once, or the next target', async (t) => {
