@@ -13,9 +13,10 @@ import { letDie } from './staleness/deaths.ts'
 import { figuresOf, javaFigures, setUpFigures, type PartFigures } from './staleness/figures.ts'
 import { ObserverProcess } from './staleness/observer-process.ts'
 import { allParts, parseOptions, usage, type PartName, type StalenessOptions } from './staleness/options.ts'
+import { ownFigures } from './staleness/own-figures.ts'
 import { readResults, writeResults, type Results } from './staleness/results.ts'
 import { Fleet } from './staleness/servers.ts'
-import { mainSetUps, sweepSetUps } from './staleness/set-ups.ts'
+import { linkSetUps, mainSetUps, sweepSetUps } from './staleness/set-ups.ts'
 import { namespace, nodesFor, openShop, questionName, type ShopOptions } from './staleness/shop.ts'
 import { SliceWatch } from './staleness/slice-watch.ts'
 import { countersOf, sweepFigures } from './staleness/sweep.ts'
@@ -30,9 +31,9 @@ const say = (line: string): void => console.error(`staleness: ${line}`)
 type Clusters = Readonly<{ a: Cluster; b: Cluster }>
 
 /** How many endpoints die in each part, and how much time there is for that. */
-const shareOf: Readonly<Record<PartName, number>> = { main: 1, sweep: 0.25 }
+const shareOf: Readonly<Record<PartName, number>> = { main: 1, link: 0.5, sweep: 0.25 }
 
-const setUpsOf = { main: mainSetUps, sweep: sweepSetUps } as const
+const setUpsOf = { main: mainSetUps, link: linkSetUps, sweep: sweepSetUps } as const
 
 async function main(options: StalenessOptions): Promise<void> {
   const why = whyNoClusters()
@@ -104,6 +105,7 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
         .filter(({ server }) => server.hasJavaClient === true)
         .map(({ id, title }) => javaFigures(id, title, observer.java)),
       sweep: name === 'sweep' ? sweep : [],
+      own: await ownFigures(setUps, trials),
       lag,
       load: loadavg()[0]!
     }

@@ -1,6 +1,7 @@
 /** What comes out of one part of the benchmark. */
 import { percentile } from '../statistics.ts'
 import type { Trial } from './deaths.ts'
+import type { OwnFigures } from './own-figures.ts'
 import type { JavaObservation } from './observer-process.ts'
 import type { LatencyFigures, ObserverLag, SetUpId } from './observations.ts'
 
@@ -38,6 +39,7 @@ export type PartFigures = Readonly<{
   setUps: readonly SetUpFigures[]
   java: readonly JavaFigures[]
   sweep: readonly SweepFigures[]
+  own: readonly OwnFigures[]
   lag: ObserverLag
   /** Load average of the machine over the last minute. */
   load: number

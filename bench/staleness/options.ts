@@ -2,12 +2,12 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
-export const allParts = ['main', 'sweep'] as const
+export const allParts = ['main', 'link', 'sweep'] as const
 export type PartName = (typeof allParts)[number]
 
 export type StalenessOptions = Readonly<{
   parts: ReadonlySet<PartName>
-  /** Endpoints that die in the main part; the others take a quarter of that. */
+  /** Endpoints that die in the main part; the others take half and a quarter of that. */
   trials: number
   /** Seconds in which the main part's endpoints die. */
   seconds: number

@@ -5,7 +5,7 @@ import { LiveServer } from '../../test/e2e/support/live-server.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort, Part } from '../../test/e2e/support/part.ts'
-import type { FarAway } from './far-away.ts'
+import { FarAway } from './far-away.ts'
 import { linkAddresses } from './link-addresses.ts'
 import { suffix } from './shop.ts'
 
@@ -35,6 +35,7 @@ export class Fleet {
   readonly #a: Cluster
   readonly #b: Cluster
   readonly #parts: Part[] = []
+  readonly #far: FarAway[] = []
 
   constructor({ a, b }: Readonly<{ a: Cluster; b: Cluster }>) {
     this.#a = a
@@ -59,6 +60,13 @@ export class Fleet {
 
   async peerdnsOnB(options: PeerdnsOnB): Promise<LiveServer> {
     return this.#peerdns(this.#b, { name: options.name, more: policyTo(options) })
+  }
+
+  /** A place behind a slow and lossy way, as long as the fleet. */
+  async farAway(delayMs: number, lossShare: number): Promise<FarAway> {
+    const far = await FarAway.start(delayMs, lossShare)
+    this.#far.push(far)
+    return far
   }
 
   /** As `peerdnsOnB`, but in a namespace from which no API server can be reached: its own zone is empty. */
@@ -92,6 +100,7 @@ ${policyTo(options)}`
 
   async stop(): Promise<void> {
     await Promise.all(this.#parts.map(async (part) => part.kill('SIGTERM')))
+    for (const far of this.#far) far.stop()
   }
 
   async #coredns(cluster: Cluster, options: Readonly<{ ttlSeconds?: number; blocks?: string }>): Promise<number> {

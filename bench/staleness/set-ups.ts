@@ -1,6 +1,7 @@
 /** Which set-ups are measured side by side in each part, and how each is started. */
 import type { LiveServer } from '../../test/e2e/support/live-server.ts'
 import type { ObservedServer, SetUpId } from './observations.ts'
+import { linkAddresses } from './link-addresses.ts'
 import { Fleet, host } from './servers.ts'
 
 export type SetUp = Readonly<{
@@ -10,26 +11,52 @@ export type SetUp = Readonly<{
   server: ObservedServer
   /** Where B's is a peerdns. */
   peerdns: LiveServer | null
+  /** Whether A tells it of changes. */
+  isTold: boolean
 }>
 
 /** TTL in seconds of A's records where it is not what is compared. */
 const usualTtlSeconds = 30
 
+/** A gives its zones to every cluster here. */
+const open = 'transfer: {allow: [127.0.0.0/8, 100.64.0.0/10]}\n'
+
 export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
-  const [coredns30, coredns5, closed] = await Promise.all([
+  const [coredns30, coredns5, closed, opened] = await Promise.all([
     fleet.corednsOnA(30),
     fleet.corednsOnA(5),
-    fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds })
+    fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds }),
+    fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
   ])
-  const [stub30, stub5, forward] = await Promise.all([
+  const peer = `${host}:${opened.port}`
+  const [stub30, stub5, forward, mirror] = await Promise.all([
     fleet.corednsOnB(coredns30, 30),
     fleet.corednsOnB(coredns5, 5),
-    fleet.peerdnsOnB({ name: 'b-forward', peer: `${host}:${closed.port}` })
+    fleet.peerdnsOnB({ name: 'b-forward', peer: `${host}:${closed.port}` }),
+    fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true })
   ])
+  const stubOfMirror = await fleet.corednsOnB(mirror.port, 0)
   return [
     corednsSetUp('coredns-30', 'CoreDNS to CoreDNS, TTL 30 s', stub30, true),
     corednsSetUp('coredns-5', 'CoreDNS to CoreDNS, TTL 5 s', stub5),
-    peerdnsSetUp('forward', 'peerdns, forwarding only, TTL 30 s', forward)
+    peerdnsSetUp('forward', 'peerdns, forwarding only, TTL 30 s', forward),
+    { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), isTold: true },
+    corednsSetUp('mirror-stub', 'peerdns, mirror behind a CoreDNS stub', stubOfMirror)
+  ]
+}
+
+/** One way in milliseconds, and the share of packets that never arrive. */
+const farAway = { delayMs: 50, lossShare: 0.01 }
+
+/** B in a network namespace of its own, far from A; all it has of A comes over that way. */
+export async function linkSetUps(fleet: Fleet): Promise<SetUp[]> {
+  const far = await fleet.farAway(farAway.delayMs, farAway.lossShare)
+  const { a, server } = linkAddresses
+  const opened = await fleet.peerdnsOnA({ name: 'a-far', ttlSeconds: usualTtlSeconds, more: open, listen: [a] })
+  const peer = `${a}:${opened.port}`
+  const mirror = await fleet.peerdnsFarAway(far, { name: 'b-far-mirror', peer, mirror: true })
+  return [
+    { id: 'far-mirror', title: 'peerdns, mirror', server: { id: 'far-mirror', host: server, port: mirror }, ...notLive }
   ]
 }
 
@@ -47,16 +74,19 @@ export async function sweepSetUps(fleet: Fleet): Promise<SetUp[]> {
   )
 }
 
+const notLive = { peerdns: null, isTold: false } as const
+
 const corednsSetUp = (id: string, title: string, port: number, hasJavaClient = false): SetUp => ({
   id,
   title,
   server: { id, host, port, hasJavaClient },
-  peerdns: null
+  ...notLive
 })
 
 const peerdnsSetUp = (id: string, title: string, peerdns: LiveServer, hasJavaClient = false): SetUp => ({
   id,
   title,
   server: { id, host, port: peerdns.port, hasJavaClient },
-  peerdns
+  peerdns,
+  isTold: false
 })

@@ -77,6 +77,16 @@ const part: PartFigures = {
   ],
   java: [{ title: 'behind', blackHole: figuresOf([15_000]) }],
   sweep: [{ title: 'TTL 0 s', questionsToPeer: 10, queries: 20, hitShare: 0.5 }],
+  own: [
+    {
+      title: 'own',
+      difference: figuresOf([2]),
+      within10Ms: 1,
+      missing: 0,
+      own: figuresOf([40]),
+      observed: figuresOf([42])
+    }
+  ],
   lag: { polls: 600, medianMs: 0.5, p99Ms: 1, maxMs: 2, skipped: 0 },
   load: 1
 }

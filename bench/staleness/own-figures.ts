@@ -1,0 +1,45 @@
+/** What a peerdns on B says itself of each death, beside what the observer saw: both count from the EndpointSlice's change. */
+import type { PropagationJson } from '../../src/admin/api-types.ts'
+import type { Trial } from './deaths.ts'
+import { figuresOf, type Figures } from './figures.ts'
+import type { SetUp } from './set-ups.ts'
+
+export type OwnFigures = Readonly<{
+  title: string
+  /** How far both are apart. */
+  difference: Figures
+  /** Share of the deaths where that is 10 ms or less. */
+  within10Ms: number
+  /** Deaths of which it says nothing, though the observer saw stale answers. */
+  missing: number
+  own: Figures
+  observed: Figures
+}>
+
+export async function ownFigures(setUps: readonly SetUp[], trials: readonly Trial[]): Promise<OwnFigures[]> {
+  const figures: OwnFigures[] = []
+  for (const { id, title, peerdns, isTold } of setUps) {
+    if (peerdns === null || !isTold) continue
+    const pairs: [own: number, observed: number][] = []
+    let missing = 0
+    for (const { name, atMs, sliceMs, bySetUp } of trials) {
+      const { lastStaleAtMs } = bySetUp[id]!
+      if (lastStaleAtMs === null || sliceMs === null) continue
+      const response = await fetch(`${peerdns.adminUrl}/api/v1/propagation?name=${name}`)
+      const { changes } = (await response.json()) as PropagationJson
+      const own = changes.find(({ peer, staleMs }) => peer !== null && staleMs !== null)?.staleMs
+      if (own === undefined || own === null) missing++
+      else pairs.push([own, lastStaleAtMs - (atMs + sliceMs)])
+    }
+    const differences = pairs.map(([own, observed]) => Math.abs(own - observed))
+    figures.push({
+      title,
+      difference: figuresOf(differences),
+      within10Ms: differences.filter((ms) => ms <= 10).length / differences.length,
+      missing,
+      own: figuresOf(pairs.map(([own]) => own)),
+      observed: figuresOf(pairs.map(([, observed]) => observed))
+    })
+  }
+  return figures
+}
