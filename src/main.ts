@@ -25,14 +25,13 @@ import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTables } from './main/policies.ts'
 import { standingsOf } from './main/standings.ts'
-import { primaryOptions, zoneSource } from './main/zones-out.ts'
+import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import type { Listeners } from './server/listeners.ts'
 import { ClientRegions } from './policy/client-regions.ts'
-import { Primary } from './transfer/primary.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
@@ -76,7 +75,7 @@ export class RunningServer {
   readonly peers: PeerSet
   readonly operator: OperatorHand
   readonly mirrors: MirrorSet
-  readonly primary: Primary
+  readonly zonesOut: ZonesOut
   readonly freshness: Freshness
   readonly inspect: Inspectable
   readonly reloads = { taken: 0, refused: 0 }
@@ -122,7 +121,7 @@ export class RunningServer {
       serversOf: (peer) => this.peers.serversOf(peer)
     })
     this.mirrors.update(config)
-    this.primary = new Primary(clock, primaryOptions(config, this.#view), zoneSource(this.#view))
+    this.zonesOut = new ZonesOut({ clock, random }, config, this.#view)
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
   }
@@ -244,7 +243,7 @@ export class RunningServer {
     }
     const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
-    this.primary.close()
+    this.zonesOut.close()
     await this.#view.close()
     await this.operator.close()
     this.mirrors.stop()
@@ -268,6 +267,7 @@ export class RunningServer {
         { objects, problemsTotal, tookMs: Math.round(this.clock.nowMs() - startedAtMs) },
         'the cluster is read'
       )
+      if (view === this.#view) this.zonesOut.primary.announce()
       whole.resolve()
     })
     return { hasLooked, isWhole: whole.promise }
@@ -285,7 +285,7 @@ export class RunningServer {
     this.log.level = config.log.level
     for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
     this.mirrors.update(config)
-    this.primary.use(primaryOptions(config, this.#view), zoneSource(this.#view))
+    this.zonesOut.use(config, this.#view)
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++
@@ -356,7 +356,7 @@ export class RunningServer {
         hasSynced: () => clusterZones.hasSynced,
         signOfLifeAgeMs: () => view.signOfLifeAgeMs()
       },
-      primary: this.primary,
+      primary: this.zonesOut.primary,
       clusterZone: config.cluster.zone,
       clustersetZone: config.cluster.clustersetZone,
       ...policyTables(config, (name) => this.operator.isDisabled(name)),

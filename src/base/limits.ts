@@ -207,6 +207,17 @@ export const notifySubscriptionsPerConnection = 32
 export const notifyUnanswered = 16
 /** A subscriber that leaves NOTIFY without a response for so long is cut. */
 export const notifyAnswerTimeoutMs = 10_000
+/** NOTIFY over UDP to one server about one zone comes at most so often; RFC 1996 §3.6 leaves it to us. */
+export const notifyEveryMs = 200
+/** First wait for the response to a NOTIFY over UDP, doubled each time, and how often one is sent. RFC 1996 §3.6. */
+export const notifyFirstWaitMs = 1_000
+export const notifyTries = 5
+/** Servers that are told over UDP because they took or asked for a zone; the one that asked longest ago goes first. */
+export const notifyPeers = 200
+/** Zones that one server is told of because it asked for them. */
+export const notifyZonesPerServer = 64
+/** How long such a server is remembered: three times the SOA's refresh. */
+export const notifyPeerMemoryMs = 21_600_000
 
 // The API server.
 /** A request whose reply has not begun after this time has failed: connecting, TLS and credentials included. */

@@ -34,6 +34,10 @@ const exportSection = section({
 export const transferSection = section({
   allow: option(list(networks()), [], 'Who may take zones by AXFR and IXFR; nobody unless set.'),
   keys: notYet(option(list(keySection), [], 'TSIG keys, one of which a transfer must be signed with if any are set.')),
-  notify: notYet(option(list(server()), [], 'Servers that are told of each change by NOTIFY.')),
+  notify: option(
+    list(server()),
+    [],
+    'Servers that are told of each change by NOTIFY, besides those that take zones or ask for their SOA.'
+  ),
   export: notYet(option(exportSection, {}, 'What of our zones is given.'))
 })

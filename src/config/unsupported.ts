@@ -20,7 +20,6 @@ export function unsupported(config: Config): ConfigProblem[] {
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
   if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')
-  if (transfer.notify.length > 0) addSection('transfer.notify', 'NOTIFY')
   const { namespaces, services, address, hideEmpty } = transfer.export
   if (namespaces.length + services.length > 0 || address !== 'clusterIP' || hideEmpty) {
     addSection('transfer.export', 'exporting zones')

@@ -54,7 +54,8 @@ export class DataPlane implements Responder {
     if (client.transport === 'udp') stats.queriesUdp++
     else stats.queriesTcp++
     if (isDropped(octets, size)) {
-      stats.dropped++
+      const isExpected = client.transport === 'tcp' && this.#parts.primary.takeResponse(client, octets, size)
+      if (!isExpected) stats.dropped++
       return DROP
     }
     try {

@@ -40,8 +40,11 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   // What is asked recursively is asked by a client, who sees the zone that the suffix lies in.
   if (!isTransfer && isSuffix && query.recursionDesired) return null
   if (qtype === RRTYPE.NS) return isSuffix ? answerOfPart(parts, query, part, part.ns) : null
+  // A peerdns that holds a connection is told down that one.
+  if (peerdns?.subscribe !== true) primary.noteInterest(client.address, part)
   if (client.transport === 'tcp') {
-    if (isTransfer || peerdns?.subscribe === true) return { streamOf: part }
+    const begins = peerdns?.subscribe === true && !primary.isSubscribed(client, part)
+    if (isTransfer || begins) return { streamOf: part }
   } else if (qtype === RRTYPE.AXFR) {
     return refused(primary, 'AXFR is for TCP')
   }
@@ -58,6 +61,8 @@ export async function streamZone(
 ): Promise<Answer | null> {
   const { query, message, octets } = asked
   const { primary } = parts
+  // First of all, so that no change falls between the answer and the first NOTIFY.
+  if (query.peerdns?.subscribe === true) primary.subscribe(query.client, stream, part)
   if (query.qtype === RRTYPE.SOA) return answerOfPart(parts, query, part, part.soa)
   let serial: number | null = null
   if (query.qtype === RRTYPE.IXFR) {

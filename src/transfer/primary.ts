@@ -6,21 +6,22 @@
 import type { Clock } from '../base/clock.ts'
 import { transferTimeoutMs } from '../base/limits.ts'
 import type { NetworkSet } from '../base/network.ts'
-import type { Edns } from '../wire/edns.ts'
+import type { Edns, EdnsOption } from '../wire/edns.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import { encodePeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
-import type { EdnsOption } from '../wire/edns.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { ExportRule, type ExportLists } from './export-rule.ts'
 import { MessagePacker, type Signer } from './message-packer.ts'
+import { notifyMessage, notifyResponseId } from './notify-message.ts'
 import type { PodMode } from './private-records.ts'
 import { ZoneSender, type MetaSource } from './send-zone.ts'
+import { Subscriptions, type Connection, type PushStream } from './subscriptions.ts'
 import { TransferSlots } from './transfer-slots.ts'
 import { makeTransferStats, type TransferStats } from './transfer-stats.ts'
 import { ZoneParts, type PartFound, type ZoneSource } from './zone-parts.ts'
-import type { PartDifference, ZonePart } from './zone-part.ts'
+import { ZonePart, type PartDifference } from './zone-part.ts'
 
 export type PrimaryOptions = Readonly<{
   /** Who may take zones. */
@@ -33,13 +34,17 @@ export type PrimaryOptions = Readonly<{
 }>
 
 /** The connection that messages go down, as the listener gives it. */
-export interface TransferStream {
-  readonly isClosed: boolean
+export interface TransferStream extends PushStream {
   send(message: Uint8Array): Promise<boolean>
-  push(message: Uint8Array): boolean
-  onClose(callback: () => void): void
-  destroy(): void
 }
+
+/** Who wants to know of changes and asks for them by itself: told of in which zones they are, and who asked for which. */
+export type ChangeListener = Readonly<{
+  /** A zone for other servers has another serial; `isZone`: it is no suffix. */
+  changed(apex: DomainName, isZone: boolean): void
+  /** A server that is no peerdns took a zone, or asked for its SOA. */
+  noteInterest(address: string, apex: DomainName): void
+}>
 
 export type TransferRequest = Readonly<{
   part: ZonePart
@@ -59,24 +64,41 @@ export class Primary {
   readonly stats: TransferStats = makeTransferStats()
   readonly #clock: Clock
   readonly #slots = new TransferSlots()
+  readonly #subscriptions: Subscriptions
+  readonly #listener: ChangeListener
   #options: PrimaryOptions
   #parts: ZoneParts
 
-  constructor(clock: Clock, options: PrimaryOptions, source: ZoneSource) {
+  constructor(clock: Clock, options: PrimaryOptions, source: ZoneSource, listener: ChangeListener = nobody) {
     this.#clock = clock
     this.#options = options
+    this.#listener = listener
+    this.#subscriptions = new Subscriptions(clock, this.stats, (apex) => this.notifyMessage(apex, true))
     this.#parts = this.#partsOf(options, source)
   }
 
-  /** Takes over another configuration, or other zones. */
+  /** Takes over another configuration, or other zones, and tells those who wait for changes. */
   use(options: PrimaryOptions, source: ZoneSource): void {
     this.#parts.close()
     this.#options = options
     this.#parts = this.#partsOf(options, source)
+    this.#subscriptions.keepOnly(({ address }) => this.permits(address))
+    this.announce()
+  }
+
+  /** Tells everybody of every zone: they may be complete now, or of another history. */
+  announce(): void {
+    this.#subscriptions.changedAll()
+    if (this.isReady) for (const { apex } of this.#parts.source.stores) this.#listener.changed(apex, true)
   }
 
   close(): void {
     this.#parts.close()
+  }
+
+  /** Zones that connections are told of now, each connection counted by itself. */
+  get subscriptions(): number {
+    return this.#subscriptions.count
   }
 
   /** Whether a client may take zones at all. */
@@ -103,6 +125,33 @@ export class Primary {
       clockMs: this.#clock.epochMs(),
       ageMs: this.#parts.source.ageMs()
     })
+  }
+
+  /** Whether the connection is told of a zone's changes. */
+  isSubscribed(connection: Connection, part: ZonePart): boolean {
+    return this.#subscriptions.has(connection, part.apex)
+  }
+
+  /** Tells the connection of a zone's changes from now on; false where there are too many already. */
+  subscribe(connection: Connection, stream: TransferStream, part: ZonePart): boolean {
+    return this.#subscriptions.add(connection, stream, part.apex)
+  }
+
+  /** Takes a response that came down a connection; false where it is to no NOTIFY of ours. */
+  takeResponse(connection: Connection, octets: Uint8Array, size: number): boolean {
+    const id = notifyResponseId(octets, size)
+    return id !== null && this.#subscriptions.answered(connection, id)
+  }
+
+  /** Somebody who may take zones asked for one, or for its SOA. */
+  noteInterest(address: string, part: ZonePart): void {
+    this.#listener.noteInterest(address, part.apex)
+  }
+
+  /** NOTIFY of a zone as it is now, without id; null where there is no such zone. */
+  notifyMessage(apex: DomainName, toPeerdns: boolean): Uint8Array | null {
+    const part = this.#parts.find(apex, toPeerdns)
+    return part instanceof ZonePart ? notifyMessage(part, toPeerdns ? this.history(part.store) : null) : null
   }
 
   /** Sends what was asked for; false where there are too many already and nothing was sent. Never rejects. */
@@ -183,15 +232,25 @@ export class Primary {
     this.stats.recordsTotal += sender.recordsSent
   }
 
+  #changed({ apex, store }: ZonePart): void {
+    const { source } = this.#parts
+    const isGiven = (toPeerdns: boolean): boolean => source.stores.some((own) => source.given(own, toPeerdns) === store)
+    if (isGiven(true)) this.#subscriptions.changed(apex)
+    // Before the zones are complete nobody would get them.
+    if (this.isReady && isGiven(false)) this.#listener.changed(apex, apex === store.apex)
+  }
+
   #partsOf(options: PrimaryOptions, source: ZoneSource): ZoneParts {
     return new ZoneParts(source, {
       rule: new ExportRule(options.export, options.schemaZones),
       suffixZones: options.schemaZones,
-      onChange: () => {},
-      isKept: () => false
+      onChange: (part) => this.#changed(part),
+      isKept: ({ apex }) => this.#subscriptions.hasAny(apex)
     })
   }
 }
+
+const nobody: ChangeListener = { changed() {}, noteInterest() {} }
 
 /** What `take` makes of the zone at a moment at which it holds what its serial says. */
 async function whenBatched<Taken>(store: ZoneStore, take: () => Taken): Promise<Taken> {

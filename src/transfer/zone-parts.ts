@@ -41,7 +41,7 @@ export class ZoneParts {
   /** By store, then apex; the part asked for last is the last one. */
   readonly #parts = new Map<ZoneStore, Map<DomainName, ZonePart>>()
   readonly #unsubscribe: (() => void)[] = []
-  #count = 0
+  #suffixes = 0
 
   /**
    * @param options.suffixZones apexes of the zones whose suffixes may be taken alone.
@@ -67,10 +67,15 @@ export class ZoneParts {
       this.#parts.set(store, new Map())
       this.#unsubscribe.push(
         store.subscribeBatches((batch) => {
-          for (const part of this.#parts.get(store)!.values()) if (part.note(batch)) this.#onChange(part)
+          // Whoever is told looks parts up, which moves them in the map.
+          const changed = [...this.#parts.get(store)!.values()].filter((part) => part.note(batch))
+          for (const part of changed) this.#onChange(part)
         })
       )
     }
+    // Those who are told of changes without having asked want to know of every zone.
+    for (const store of source.stores)
+      for (const toPeerdns of [true, false]) this.#part(source.given(store, toPeerdns), store.apex)
   }
 
   /** The zone of exactly this apex, for a peerdns or another server. */
@@ -79,11 +84,6 @@ export class ZoneParts {
     if (store === null) return 'not-authoritative'
     if (!this.#rule.shows(apex)) return 'hidden'
     return this.#part(this.source.given(store, toPeerdns), apex)
-  }
-
-  /** The zones themselves, as other servers get them. */
-  zones(): ZonePart[] {
-    return this.source.stores.map((store) => this.#part(this.source.given(store, false), store.apex))
   }
 
   /** Ends listening to the stores. */
@@ -108,12 +108,12 @@ export class ZoneParts {
     let part = parts.get(apex)
     if (part === undefined) {
       part = new ZonePart(store, apex, this.#rule)
-      this.#count += 1
+      if (apex !== store.apex) this.#suffixes += 1
     } else {
       parts.delete(apex)
     }
     parts.set(apex, part)
-    if (this.#count > transferParts) this.#dropOldest(parts, part)
+    if (this.#suffixes > transferParts) this.#dropOldest(parts, part)
     return part
   }
 
@@ -121,7 +121,7 @@ export class ZoneParts {
     for (const [apex, part] of parts) {
       if (part === newest || part.apex === part.store.apex || this.#isKept(part)) continue
       parts.delete(apex)
-      this.#count -= 1
+      this.#suffixes -= 1
       return
     }
   }

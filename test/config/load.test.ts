@@ -304,7 +304,6 @@ void test('unsupported names each option that is marked so, and nothing that is 
     ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
     ['threads', `${shortest}threads: 2`, 'threads', 2],
     ['transfer.keys', `${shortest}transfer:\n  keys: [{name: k, file: f}]`, 'transfer.keys', 3],
-    ['transfer.notify', `${shortest}transfer:\n  notify: [192.0.2.1]`, 'transfer.notify', 3],
     ['transfer.export', `${shortest}transfer:\n  export: {hideEmpty: true}`, 'transfer.export', 3],
     ['peers.*.maxAge', `${shortest}peers:\n  a: {servers: [192.0.2.1], maxAge: 30s}`, 'peers.a.maxAge', 3],
     ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4]

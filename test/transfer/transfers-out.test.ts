@@ -1,5 +1,7 @@
 /** Zone transfers of a whole server, over its sockets: who gets what, and what ordinary clients see of it. */
 import { execFile, spawnSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
@@ -8,6 +10,7 @@ import { decodeMessage } from '../../src/wire/message.ts'
 import type { ResourceRecord } from '../../src/wire/rr.ts'
 import { ask, clusterB, queryOctets, startInProcess, type AskOptions, type Where } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
+import { TcpClient, until } from '../server/clients.ts'
 import { isComplete, ZoneCopy } from './copy.ts'
 
 const objects = [
@@ -71,8 +74,8 @@ void test('transfers: closed unless configured, and each refusal says why', asyn
   }
   const other = await ask(open, 'cluster.local', { type: 'AXFR', from: '127.0.0.2' })
   t.equal(other.rcode, 'REFUSED', 'another address')
-  t.match(closed.server.primary.stats, { refusedTotal: 2 })
-  t.match(open.server.primary.stats, { refusedTotal: 2, notAuthoritativeTotal: 3, wholeTotal: 0 })
+  t.match(closed.server.zonesOut.primary.stats, { refusedTotal: 2 })
+  t.match(open.server.zonesOut.primary.stats, { refusedTotal: 2, notAuthoritativeTotal: 3, wholeTotal: 0 })
 })
 
 void test('transfers: before the first sync there is nothing to give', async (t) => {
@@ -138,6 +141,47 @@ void test('transfers: who may take zones may ask for them from outside of allow'
   t.equal((await ask(server, 'cluster.local', { type: 'SOA', recursionDesired: false })).rcode, 'NOERROR')
   t.equal((await ask(server, 'api.backend.svc.cluster.local', { recursionDesired: false })).rcode, 'REFUSED')
   t.equal(new ZoneCopy('cluster.local').take(await transfer(server, 'cluster.local')), 'whole')
+})
+
+void test('transfers: NOTIFY over UDP to listed servers, down the connection to a subscriber', async (t) => {
+  const socket = createSocket('udp4')
+  const datagrams: Uint8Array[] = []
+  socket.on('message', (octets, from) => {
+    datagrams.push(Uint8Array.from(octets))
+    const response = Buffer.from(octets)
+    response[2]! |= 0x80
+    socket.send(response, from.port, from.address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  t.teardown(() => socket.close())
+  const config = `forward: []\ntransfer: {allow: [127.0.0.1], notify: ["127.0.0.1:${socket.address().port}"]}\n`
+  const server = await startInProcess(t, clusterB(config), { objects })
+  await until('all zones are told of at the start', () => datagrams.length >= 3)
+  for (const octets of datagrams) t.match(decodeMessage(octets), { opcode: 4, qr: false, edns: null })
+  const { stats } = server.server.zonesOut.primary
+  await until('and answered', () => stats.notifyAnsweredTotal === stats.notifySentTotal)
+
+  const client = await TcpClient.open(t, server)
+  const subscribe = { type: 'SOA', recursionDesired: false, ...ours({ subscribe: true }) }
+  client.ask(queryOctets('backend.svc.cluster.local', subscribe))
+  client.ask(queryOctets('backend.svc.cluster.local', subscribe))
+  await client.gets(2)
+  t.equal(server.server.zonesOut.primary.subscriptions, 1)
+  const before = datagrams.length
+  server.writeObjects([...objects, ...service('new.backend', '10.1.1.30')])
+  await client.gets(3)
+  const told = decodeMessage(Uint8Array.from(client.received[2]!))
+  t.match(told, { opcode: 4, qr: false, answer: [{ type: 6 }] })
+  t.equal(findPeerdnsOption(told.edns!.options)!.epoch, server.server.view.zones.zone.epoch)
+  const response = Buffer.from(client.received[2]!)
+  response[2]! |= 0x80
+  client.ask(response)
+  await until('the response is taken', () => stats.notifyAnsweredTotal >= before + 1)
+  await until('listed servers are told too', () => datagrams.length > before)
+  t.equal(server.server.dataPlane.stats.dropped, 0, 'a response that is waited for is not dropped')
+  client.socket.destroy()
+  await until('the subscription ends', () => server.server.zonesOut.primary.subscriptions === 0)
 })
 
 void test('transfers: dig and kdig understand them', async (t) => {
