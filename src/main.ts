@@ -106,7 +106,7 @@ export class RunningServer {
     this.#cache = newCache(config)
     this.freshness = new Freshness(clock)
     this.#view = this.#newView(config, config.listen)
-    this.operator = new OperatorHand({ config, clock, log, onChange: () => this.dataPlane.use(this.#parts()) })
+    this.operator = new OperatorHand({ config, clock, log, random, onChange: () => this.dataPlane.use(this.#parts()) })
     this.peers = new PeerSet(
       { clock, log, random, instanceId: this.#instanceId, events: this.operator.events },
       config.limits.inFlightQueries

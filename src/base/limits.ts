@@ -314,6 +314,8 @@ export const overrideTextCharacters = 200
 export const overrideMaxMs = 366 * 86_400_000
 /** The end of an override is looked for at least so often: wall time may be set. */
 export const overrideTimerMaxMs = 60_000
+/** A start waits for overrides no longer than this: an API server that is away must not keep names waiting. */
+export const overrideStartWaitMs = 2_000
 /** Tries to write an object that others change at the same time. */
 export const overrideWriteAttempts = 5
 

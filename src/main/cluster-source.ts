@@ -127,13 +127,15 @@ function kubernetesSource(access: ApiAccess, cluster: ClusterConfig, parts: Sour
   }
 }
 
-function apiAccess(kubeconfig: string | null, context: string | null, clock: Clock): ApiAccess {
+/** How an API server is reached: by a kubeconfig, or from the pod that we run in. */
+export function apiAccess(kubeconfig: string | null, context: string | null, clock: Clock): ApiAccess {
   if (kubeconfig !== null) return kubeconfigAccess({ file: kubeconfig, context, clock })
   return inPodAccess({
     host: process.env['KUBERNETES_SERVICE_HOST'] ?? 'kubernetes.default.svc',
     port: Number(process.env['KUBERNETES_SERVICE_PORT'] ?? 443),
     tokenFile: `${serviceAccountFolder}/token`,
     caFile: `${serviceAccountFolder}/ca.crt`,
+    namespaceFile: `${serviceAccountFolder}/namespace`,
     clock
   })
 }

@@ -12,12 +12,15 @@ import {
   type OverridePlace
 } from '../operator/override-store.ts'
 import type { Override, OverrideAction, Overrides } from '../operator/overrides.ts'
+import { apiAccess } from './cluster-source.ts'
+import { ConfigMapPlace } from './config-map-place.ts'
 import { StateFile } from '../operator/state-file.ts'
 
 export type OperatorHandOptions = Readonly<{
   config: Config
   clock: Clock
   log: Logger
+  random: () => number
   /** Called after each change of what holds. */
   onChange(): void
 }>
@@ -90,7 +93,7 @@ export class OperatorHand {
   #newStore(config: Config): OverrideStore {
     const { clock, log } = this.#options
     return new OverrideStore({
-      place: placeOf(config, clock),
+      place: placeOf(config, this.#options),
       clock,
       log,
       onChange: (actions, cause) => this.#noteChange(actions, cause),
@@ -113,8 +116,15 @@ export class OperatorHand {
 
 const blueprintOf = ({ overrides, cluster }: Config): string => JSON.stringify([overrides, cluster.source])
 
-function placeOf({ overrides }: Config, clock: Clock): OverridePlace | null {
-  return overrides.kind === 'file' ? new StateFile(overrides.path, clock) : null
+function placeOf({ overrides, cluster }: Config, { clock, random }: OperatorHandOptions): OverridePlace | null {
+  if (overrides.kind === 'off') return null
+  if (overrides.kind === 'file') return new StateFile(overrides.path, clock)
+  const { source } = cluster
+  if (source.kind !== 'kubernetes')
+    throw new Error('a ConfigMap without an API server is refused with the configuration')
+  const access = apiAccess(source.kubeconfig, source.context, clock)
+  const { namespace, name } = overrides
+  return new ConfigMapPlace({ access, clock, random, namespace, name })
 }
 
 function subjectOf(action: OverrideAction): { peer?: string; policy?: string } {

@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test } from 'tap'
 import { kustomizations, root } from '../k8s/built.ts'
+import { command } from '../support/command.ts'
 import { startCluster, type Cluster } from './support/cluster.ts'
 import { dig } from './support/dig.ts'
 import { settled } from './support/eventually.ts'
@@ -130,6 +131,9 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
         [`/api/v1/namespaces/${namespace}/secrets`, 403],
         ['/api/v1/configmaps', 403],
         [`/api/v1/namespaces/${namespace}/configmaps`, 403],
+        [`/api/v1/namespaces/${namespace}/configmaps?fieldSelector=metadata.name%3Dpeerdns-overrides`, 200],
+        [`/api/v1/namespaces/${namespace}/configmaps?fieldSelector=metadata.name%3Dkube-root-ca.crt`, 403],
+        ['/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dpeerdns-overrides', 403],
         ['/api/v1/pods', 403],
         ['/api/v1/nodes', 403],
         ['/api/v1/serviceaccounts', 403],
@@ -148,6 +152,7 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
         ['/api/v1/namespaces', 'Namespace'],
         ['/api/v1/namespaces/default/configmaps', 'ConfigMap'],
         ['/api/v1/namespaces/default/events', 'Event'],
+        [`/api/v1/namespaces/${namespace}/configmaps`, 'ConfigMap'],
         [`/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, 'TokenRequest']
       ] as const) {
         t.equal(await statusOfPost(api, path, object(kind)), 403, `${name} POST ${path}`)
@@ -161,30 +166,36 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
 
   const isRoot = process.getuid?.() === 0
   const asPod = { skip: isRoot ? false : 'only root can mount what a pod finds mounted' }
+  /** base's configuration, as its pod finds it, with the loopback instead of a pod's own network. */
+  async function startReplica(name: string) {
+    const { folder } = await cluster.serviceAccount('peerdns', 'peerdns')
+    const [dnsPort, observePort, adminPort] = [await freePort(), await freePort(), await freePort()]
+    const config = readFileSync(join(root, 'k8s/base/config.yaml'), 'utf8')
+      .replace(/^listen: .*$/m, `listen: ["127.0.0.1:${dnsPort}"]`)
+      .replace(/^observe: .*$/m, `observe: "127.0.0.1:${observePort}"`)
+      .replace(/^admin: .*$/m, `admin: "127.0.0.1:${adminPort}"`)
+    const configFolder = join(cluster.folder, `etc-${name}`)
+    mkdirSync(configFolder)
+    writeFileSync(join(configFolder, 'config.yaml'), config)
+    const part = new Part({
+      name,
+      folder: cluster.folder,
+      command: 'unshare',
+      args: ['--mount', 'sh', '-euc', mountAndServe, 'sh', folder, configFolder, process.execPath, join(root, 'src/cli/main.ts')], // prettier-ignore
+      env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(cluster.port) },
+      isReady: async () => (await fetch(`http://127.0.0.1:${observePort}/readyz`)).ok
+    })
+    cluster.adopt(part)
+    await part.start()
+    const env = { PEERDNS_ADMIN: `http://127.0.0.1:${adminPort}` }
+    return { part, dnsPort, peerdns: async (line: string) => command(line, env) }
+  }
+
   await t.test(
     "base's configuration, as its pod finds it: reads the cluster and sees what comes later",
     asPod,
     async (t) => {
-      const { folder } = await cluster.serviceAccount('peerdns', 'peerdns')
-      const [dnsPort, observePort, adminPort] = [await freePort(), await freePort(), await freePort()]
-      // The loopback instead of a pod's own network; all else is as it stands there.
-      const config = readFileSync(join(root, 'k8s/base/config.yaml'), 'utf8')
-        .replace(/^listen: .*$/m, `listen: ["127.0.0.1:${dnsPort}"]`)
-        .replace(/^observe: .*$/m, `observe: "127.0.0.1:${observePort}"`)
-        .replace(/^admin: .*$/m, `admin: "127.0.0.1:${adminPort}"`)
-      const configFolder = join(cluster.folder, 'etc-peerdns')
-      mkdirSync(configFolder)
-      writeFileSync(join(configFolder, 'config.yaml'), config)
-      const part = new Part({
-        name: 'peerdns-in-pod',
-        folder: cluster.folder,
-        command: 'unshare',
-        args: ['--mount', 'sh', '-euc', mountAndServe, 'sh', folder, configFolder, process.execPath, join(root, 'src/cli/main.ts')], // prettier-ignore
-        env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(cluster.port) },
-        isReady: async () => (await fetch(`http://127.0.0.1:${observePort}/readyz`)).ok
-      })
-      cluster.adopt(part)
-      await part.start()
+      const { part, dnsPort } = await startReplica('peerdns-in-pod')
       const ask = async (name: string) => dig(dnsPort, `${name}.svc.cluster.local`)
       t.same((await ask('kubernetes.default')).data, ['10.96.0.1'])
       t.same((await ask('peerdns.peerdns')).data, ['10.96.0.54'])
@@ -201,6 +212,32 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
       )
     }
   )
+
+  await t.test('an operator tells one replica: it holds for all of them, and after restarts', asPod, async (t) => {
+    const [one, other] = await Promise.all([startReplica('replica-one'), startReplica('replica-other')])
+    const drained = async ({ peerdns }: typeof one) => / drained for /.test((await peerdns('peers list')).out)
+    const done = await one.peerdns('peers drain cluster-a --for 10m --reason upgrade')
+    t.match(done, { code: 0, err: '', out: /^peer cluster-a is drained for .*; kept in the ConfigMap peerdns-overrides\n/ }) // prettier-ignore
+    const startedMs = performance.now()
+    t.equal(await settled(async () => drained(other), (is) => is), true, 'the other replica') // prettier-ignore
+    t.comment(`the other replica knew after ${Math.round(performance.now() - startedMs)} ms`)
+    const map = await cluster.api.get('ConfigMap', { namespace: 'peerdns', name: 'peerdns-overrides' })
+    t.match(JSON.parse(map.data?.['overrides.json'] ?? ''), { drainedPeers: { 'cluster-a': { reason: 'upgrade' } } })
+    await cluster.kubectl(['apply', '-k', join(root, 'k8s/base')])
+    await other.part.restart()
+    t.equal(await drained(other), true, 'after a restart, and after base was applied again')
+    t.match(await other.peerdns('policies disable --all --for 30m'), { code: 0 })
+    const isDisabled = async () => / disabled for /.test((await one.peerdns('policies list')).out)
+    t.equal(await settled(isDisabled, (is) => is), true, 'the other way round')
+    t.match(await one.peerdns('policies enable --all'), { code: 0 })
+    t.match(await other.peerdns('peers undrain cluster-a'), { code: 0 })
+    t.equal(await settled(async () => drained(one), (is) => !is), false) // prettier-ignore
+    t.match((await one.peerdns('events --since 1h')).out, /drain +cluster-a +[^]*disable +- +[^]*enable +- +[^]*undrain +cluster-a/) // prettier-ignore
+    for (const { part } of [one, other]) {
+      await part.kill('SIGTERM')
+      t.notMatch(readFileSync(part.logFile, 'utf8'), /forbidden|"level":"(error|fatal)"/i, 'nothing was refused')
+    }
+  })
 
   await t.test('verified pods: the component adds that one right', async (t) => {
     // Kustomize takes no absolute paths, so the kustomization lies in this clone.

@@ -149,10 +149,21 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
       t.strictSame(rule.verbs, ['list', 'watch'], built.folder)
       t.same(Object.keys(rule).sort(), ['apiGroups', 'resources', 'verbs'])
     }
-    t.same(ofKind(built, 'Role'), [])
+    const [role, ...others] = ofKind<K8sObject & V1Role>(built, 'Role')
+    t.same(others, [], built.folder)
+    const overrides = { apiGroups: [''], resources: ['configmaps'], resourceNames: ['peerdns-overrides'], verbs: ['list', 'watch', 'patch'] } // prettier-ignore
+    t.same(role?.rules ?? [], hasSource ? [overrides] : [], `${built.folder}: what an operator set`)
+    const maps = ofKind<K8sObject & V1ConfigMap>(built, 'ConfigMap').filter(({ metadata }) => metadata.name === 'peerdns-overrides') // prettier-ignore
+    const own = [role?.metadata.namespace].filter((namespace) => namespace !== undefined)
+    t.same(maps.map(({ metadata }) => metadata.namespace), own, 'stands where the right to it is') // prettier-ignore
+    t.ok(maps.every((map) => map.data === undefined), 'and is empty, so that to apply it again leaves what is in it') // prettier-ignore
     const accounts = ofKind(built, 'ServiceAccount').map(keyOf)
-    const bindings = ofKind<K8sObject & V1ClusterRoleBinding>(built, 'ClusterRoleBinding')
-    t.same(bindings.map(({ roleRef }) => roleRef.name).sort(), roles.map(({ metadata }) => metadata.name).sort())
+    const bindings = [
+      ...ofKind<K8sObject & V1ClusterRoleBinding>(built, 'ClusterRoleBinding'),
+      ...ofKind<K8sObject & V1RoleBinding>(built, 'RoleBinding')
+    ]
+    const names = [...roles, ...(role === undefined ? [] : [role])].map(({ metadata }) => metadata.name)
+    t.same(bindings.map(({ roleRef }) => roleRef.name).sort(), names.sort())
     for (const { subjects = [] } of bindings) {
       const named = subjects.map(({ kind, name, namespace = '' }) => `${kind} ${namespace}/${name}`)
       t.same(named, accounts, `${built.folder}: bound to the account that the pods run as`)
@@ -165,11 +176,11 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
   }
 
   const leases = await withComponent('source-cluster-leases')
-  const [role, ...others] = ofKind<K8sObject & V1Role>(leases, 'Role')
+  const [role, ...others] = ofKind<K8sObject & V1Role>(leases, 'Role').filter(({ metadata }) => /lease/.test(metadata.name)) // prettier-ignore
   const where = discovery.leasesOf(new LeasePattern('peerdns/{cluster}-alive'))
   t.same([role?.metadata.namespace, others], ['peerdns', []], 'Leases of one namespace')
   t.same(role?.rules, [{ apiGroups: ['coordination.k8s.io'], resources: [where.name], verbs: ['list', 'watch'] }])
-  const [binding] = ofKind<K8sObject & V1RoleBinding>(leases, 'RoleBinding')
+  const [binding] = ofKind<K8sObject & V1RoleBinding>(leases, 'RoleBinding').filter(({ metadata }) => /lease/.test(metadata.name)) // prettier-ignore
   t.match(binding, {
     metadata: { namespace: 'peerdns' },
     roleRef: { kind: 'Role', name: role?.metadata.name },

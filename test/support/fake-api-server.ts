@@ -19,7 +19,7 @@ export type ApiObject = Record<string, unknown> & {
 export type FakeRequest = Readonly<{
   path: string
   query: URLSearchParams
-  kind: 'list' | 'watch' | 'other'
+  kind: 'list' | 'watch' | 'write' | 'other'
   headers: IncomingMessage['headers']
   /** Whether it came with a client certificate that our CA signed. */
   isCertified: boolean
@@ -253,26 +253,55 @@ export class FakeApiServer {
 
   #answer(message: IncomingMessage, response: ServerResponse): void {
     const { pathname: path, searchParams: query } = new URL(message.url ?? '/', 'http://any')
-    const kind = !/\/(services|endpointslices|namespaces|pods|serviceimports|leases)$/.test(path)
+    const kind = !/\/(services|endpointslices|namespaces|pods|serviceimports|leases|configmaps)$/.test(path)
       ? 'other'
       : query.get('watch') === 'true'
         ? 'watch'
         : 'list'
     const isCertified = message.socket instanceof TLSSocket && message.socket.authorized
-    const request: FakeRequest = { path, query, kind, headers: message.headers, isCertified }
+    const method = message.method ?? 'GET'
+    const request: FakeRequest = { path, query, kind: method === 'GET' ? kind : 'write', headers: message.headers, isCertified } // prettier-ignore
     this.requests.push(request)
-    if (this.#isFrozen) this.#unanswered.push(() => this.#answerNow(request, response))
+    if (method !== 'GET') void this.#takeWrite(message, request, response)
+    else if (this.#isFrozen) this.#unanswered.push(() => this.#answerNow(request, response))
     else this.#answerNow(request, response)
+  }
+
+  /** POST makes an object, PATCH merges the body into one; conditional on its resourceVersion, as with the real one. */
+  async #takeWrite(message: IncomingMessage, request: FakeRequest, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of message) chunks.push(chunk as Buffer)
+    if (this.#isFaulty(request, response)) return
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as ApiObject
+    const isNew = message.method === 'POST'
+    const path = isNew ? request.path : request.path.slice(0, request.path.lastIndexOf('/'))
+    const name = isNew ? body.metadata.name : request.path.slice(path.length + 1)
+    const namespace = /\/namespaces\/([^/]+)\//.exec(path)?.[1] ?? ''
+    const known = this.#objectsAt(path).get(`${namespace}/${name}`)
+    const wanted = body.metadata.resourceVersion
+    if (isNew && known !== undefined) sendStatus(response, 409, 'AlreadyExists')
+    else if (!isNew && known === undefined) sendStatus(response, 404, 'NotFound')
+    else if (known !== undefined && wanted !== undefined && wanted !== known.metadata.resourceVersion) {
+      sendStatus(response, 409, 'Conflict')
+    } else {
+      const data = { ...(known?.['data'] as object | undefined), ...(body['data'] as object) }
+      this.put(path, { ...(known ?? body), metadata: { ...known?.metadata, name, namespace }, data })
+      response.statusCode = isNew ? 201 : 200
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(this.#objectsAt(path).get(`${namespace}/${name}`)))
+    }
+  }
+
+  #isFaulty(request: FakeRequest, response: ServerResponse): boolean {
+    const fault = this.#faults.find(({ when, times }) => times > 0 && when(request))
+    if (fault === undefined) return false
+    fault.times--
+    return fault.fault(request, response)
   }
 
   #answerNow(request: FakeRequest, response: ServerResponse): void {
     const { path, kind } = request
-    if (response.destroyed) return
-    const fault = this.#faults.find(({ when, times }) => times > 0 && when(request))
-    if (fault !== undefined) {
-      fault.times--
-      if (fault.fault(request, response)) return
-    }
+    if (response.destroyed || this.#isFaulty(request, response)) return
     if (path.includes(mcsGroup)) {
       if (this.#answerMcs(request, response)) return
     }

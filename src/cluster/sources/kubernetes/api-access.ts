@@ -22,7 +22,12 @@ export type ApiTarget = Readonly<{
   url: URL
   headers: Readonly<Record<string, string>>
   tls: TlsOptions
+  /** The pod's, or the context's. */
+  namespace: string
 }>
+
+/** Where nothing names another one, as with kubectl. */
+const defaultNamespace = 'default'
 
 export interface ApiAccess {
   /** @throws ApiError `credentials` */
@@ -77,15 +82,18 @@ export type InPodOptions = Readonly<{
   port: number
   tokenFile: string
   caFile: string
+  /** Without it the namespace is `default`. */
+  namespaceFile?: string
   clock: Clock
 }>
 
 /** The service account's token and CA, read again every minute: the kubelet exchanges them. */
-export function inPodAccess({ host, port, tokenFile, caFile, clock }: InPodOptions): ApiAccess {
+export function inPodAccess({ host, port, tokenFile, caFile, namespaceFile, clock }: InPodOptions): ApiAccess {
   const url = new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`)
   return new RereadAccess(async () => {
     const [token, ca] = await Promise.all([readBounded(tokenFile), readBounded(caFile)])
-    return { url, headers: bearer(token, tokenFile), tls: { ca } }
+    const namespace = namespaceFile === undefined ? defaultNamespace : (await readBounded(namespaceFile)).trim()
+    return { url, headers: bearer(token, tokenFile), tls: { ca }, namespace }
   }, clock)
 }
 
@@ -103,7 +111,7 @@ export function kubeconfigAccess({ file, context, clock }: KubeconfigOptions): A
 
 /** An API server without TLS, such as `kubectl proxy`: only on this machine. */
 export function plainAccess(url: URL): ApiAccess {
-  const target = { url: checkedUrl(url), headers: {}, tls: {} }
+  const target = { url: checkedUrl(url), headers: {}, tls: {}, namespace: defaultNamespace }
   return { target: async () => target, forget: () => {} }
 }
 
@@ -147,7 +155,8 @@ async function readKubeconfig(file: string, context: string | null): Promise<Api
     const path = resolve(dirname(file), tokenFile)
     Object.assign(headers, bearer(await readBounded(path), path))
   }
-  return { url, headers, tls: tlsOf(options) }
+  const { namespace = defaultNamespace } = kubeconfig.getContextObject(kubeconfig.getCurrentContext()) ?? {}
+  return { url, headers, tls: tlsOf(options), namespace }
 }
 
 /** The user's `tokenFile`, which the library does not know; it goes before a `token` beside it, as with kubectl. */

@@ -1,6 +1,6 @@
 /**
  * Requests to the API server: one at a time on one connection that is kept, every wait bounded, every failure an
- * ApiError. Only GET: peerdns changes nothing in a cluster.
+ * ApiError. Nothing in a cluster is changed but the one ConfigMap that keeps what an operator set.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
@@ -11,6 +11,11 @@ import type { ApiAccess, ApiTarget, TlsOptions } from './api-access.ts'
 import { ApiError, asApiError, errorOfStatus } from './api-error.ts'
 
 export type Query = Readonly<Record<string, string>>
+
+type Method = 'GET' | 'PATCH' | 'POST'
+
+/** What is sent, beside who we are. */
+type Message = Readonly<{ method: Method; path: string; query: Query; accept: string; body: string | null }>
 
 /** `cut` ends the connection; whoever reads the body gets that error. */
 export type ApiResponse = Readonly<{ body: AsyncIterable<Buffer>; cut: (error: ApiError) => void }>
@@ -34,6 +39,19 @@ export class ApiConnection {
    * @throws ApiError
    */
   async open(path: string, query: Query, accept = 'application/json'): Promise<ApiResponse> {
+    return this.#exchange({ method: 'GET', path, query, accept, body: null })
+  }
+
+  /**
+   * Changes or makes an object and gives it as it is then: PATCH takes a JSON merge patch (RFC 7396).
+   * @throws ApiError
+   */
+  async write(method: 'PATCH' | 'POST', path: string, body: unknown): Promise<unknown> {
+    const message = { method, path, query: {}, accept: 'application/json', body: JSON.stringify(body) }
+    return this.#documentOf(await this.#exchange(message), path)
+  }
+
+  async #exchange(message: Message): Promise<ApiResponse> {
     if (this.#isClosed) throw new ApiError('cut', 'closed')
     const exchange = new Exchange()
     this.#cutCurrent = exchange.cut
@@ -41,21 +59,25 @@ export class ApiConnection {
       exchange.cut(new ApiError('timeout', `no reply within ${apiHeadersTimeoutMs} ms`))
     })
     let target: ApiTarget
-    let message: IncomingMessage
+    let reply: IncomingMessage
     try {
       target = await exchange.orCut(this.#access.target())
-      message = await exchange.orCut(exchange.send(this.#request(target, path, query, accept)))
+      reply = await exchange.orCut(exchange.send(this.#request(target, message), message.body))
     } finally {
       stopWaiting()
     }
-    if (message.statusCode === 200) return { body: exchange.body(message), cut: exchange.cut }
-    if (message.statusCode === 401) this.#access.forget(target)
-    throw await this.#errorOf(exchange, message)
+    const isDone = reply.statusCode === 200 || (message.method === 'POST' && reply.statusCode === 201)
+    if (isDone) return { body: exchange.body(reply), cut: exchange.cut }
+    if (reply.statusCode === 401) this.#access.forget(target)
+    throw await this.#errorOf(exchange, reply)
   }
 
   /** One whole JSON document of bounded size. */
   async document(path: string, query: Query = {}): Promise<unknown> {
-    const { body, cut } = await this.open(path, query)
+    return this.#documentOf(await this.open(path, query), path)
+  }
+
+  async #documentOf({ body, cut }: ApiResponse, path: string): Promise<unknown> {
     const stopWaiting = this.#clock.after(apiHeadersTimeoutMs, () =>
       cut(new ApiError('timeout', `${path} does not end`))
     )
@@ -81,7 +103,7 @@ export class ApiConnection {
     this.#agent?.destroy()
   }
 
-  #request({ url, headers, tls }: ApiTarget, path: string, query: Query, accept: string): ClientRequest {
+  #request({ url, headers, tls }: ApiTarget, { method, path, query, accept, body }: Message): ClientRequest {
     if (this.#isClosed) throw new ApiError('cut', 'closed')
     const isTls = url.protocol === 'https:'
     if (this.#agent === null || this.#agentTls !== tls) {
@@ -96,8 +118,8 @@ export class ApiConnection {
       hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
       path: url.pathname.replace(/\/$/, '') + path + (search === '' ? '' : `?${search}`),
-      method: 'GET',
-      headers: { ...headers, accept, 'user-agent': 'peerdns' },
+      method,
+      headers: { ...headers, ...(body === null ? {} : contentHeaders(method, body)), accept, 'user-agent': 'peerdns' },
       agent: this.#agent
     })
   }
@@ -118,6 +140,11 @@ export class ApiConnection {
     return errorOfStatus(status, message.statusCode ?? 0, message.headers['retry-after'])
   }
 }
+
+const contentHeaders = (method: Method, body: string): Record<string, string> => ({
+  'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+  'content-length': String(Buffer.byteLength(body))
+})
 
 /** One request and its reply, with one reason why it was cut. */
 class Exchange {
@@ -142,7 +169,7 @@ class Exchange {
     return Promise.race([promise, isCut])
   }
 
-  async send(request: ClientRequest): Promise<IncomingMessage> {
+  async send(request: ClientRequest, body: string | null): Promise<IncomingMessage> {
     this.#request = request
     return new Promise((resolve, reject) => {
       // Stays for good: a connection may break long after the reply has begun.
@@ -152,7 +179,8 @@ class Exchange {
         message.on('error', () => {})
         resolve(message)
       })
-      request.end()
+      if (body === null) request.end()
+      else request.end(body)
     })
   }
 
