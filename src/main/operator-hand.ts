@@ -98,7 +98,7 @@ export class OperatorHand {
       log,
       onChange: (actions, cause) => this.#noteChange(actions, cause),
       onProblem: (problem) => {
-        if (problem !== null) log.error({ problem }, 'drains and disabled policies cannot be read')
+        if (problem !== null) log.warn({ problem }, 'drains and disabled policies cannot be read')
         this.events.add({ kind: 'overrides', text: problem ?? 'can be read again' })
       }
     })

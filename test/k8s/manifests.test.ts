@@ -180,7 +180,7 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
   const where = discovery.leasesOf(new LeasePattern('peerdns/{cluster}-alive'))
   t.same([role?.metadata.namespace, others], ['peerdns', []], 'Leases of one namespace')
   t.same(role?.rules, [{ apiGroups: ['coordination.k8s.io'], resources: [where.name], verbs: ['list', 'watch'] }])
-  const [binding] = ofKind<K8sObject & V1RoleBinding>(leases, 'RoleBinding').filter(({ metadata }) => /lease/.test(metadata.name)) // prettier-ignore
+  const binding = ofKind<K8sObject & V1RoleBinding>(leases, 'RoleBinding').find(({ metadata }) => /lease/.test(metadata.name)) // prettier-ignore
   t.match(binding, {
     metadata: { namespace: 'peerdns' },
     roleRef: { kind: 'Role', name: role?.metadata.name },

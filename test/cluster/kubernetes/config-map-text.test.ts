@@ -61,12 +61,12 @@ test('ConfigMapText.change: makes it, changes it, keeps other keys, loses nothin
   t.same(one.texts, [null])
   await one.text.change((text) => `${text ?? ''}a`)
   t.ok(await until(() => other.texts.at(-1) === 'a'))
-  const letters = [...'bcdefgh']
+  const letters = 'bcdefgh'.split('')
   await Promise.all(
     letters.map(async (letter, at) => (at % 2 === 0 ? one : other).text.change((text) => text + letter))
   )
   const stored = server.objects(path)[0]!['data'] as { text: string }
-  t.equal([...stored.text].sort().join(''), 'abcdefgh')
+  t.equal(stored.text.split('').toSorted().join(''), 'abcdefgh')
   t.ok(await until(() => one.texts.at(-1) === stored.text && other.texts.at(-1) === stored.text))
   server.put(path, configMap('z'))
   await one.text.change((text) => `${text}!`)
