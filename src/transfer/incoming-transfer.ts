@@ -42,7 +42,6 @@ export type Times = Pick<TransferMeta, 'originAtMs' | 'learnedAtMs' | 'sentAtMs'
 export type Step = Readonly<{ owners: readonly DomainName[]; times: Times }>
 
 export type TransferOutcome =
-  | Readonly<{ kind: 'current' }>
   | Readonly<{ kind: 'zone'; taken: Taken; times: Times }>
   | Readonly<{ kind: 'change'; change: ZoneChange; steps: readonly Step[] }>
   | Readonly<{ kind: 'fault'; fault: TransferFault }>
@@ -107,9 +106,8 @@ export class IncomingTransfer {
     if (result.kind === 'zone') return this.#finishZone()
     const base = this.#options.base!
     if (result.kind === 'current') {
-      return result.serial === base.store.serial && this.#isSameHistory(base)
-        ? { kind: 'current' }
-        : { kind: 'fault', fault: new TransferFault('delta', 'it has no newer version, and not ours either') }
+      // It was asked because there is a newer one: whoever says so and then not is not believed.
+      return { kind: 'fault', fault: new TransferFault('delta', 'it has no newer version after all') }
     }
     try {
       return this.#change(base, result.soa, result.deltas)
@@ -182,7 +180,11 @@ export class IncomingTransfer {
   }
 
   #finishZone(): TransferOutcome {
-    return { kind: 'zone', taken: this.#shadow(), times: this.#meta }
+    const taken = this.#shadow()
+    // RFC 1035 §5.2: there is no such zone. Two SOA records alone would else wipe all that we have.
+    if (taken.store.rrset(taken.store.apex, RRTYPE.NS) === null)
+      throw new TransferFault('malformed', 'a zone without NS')
+    return { kind: 'zone', taken, times: this.#meta }
   }
 
   #change(base: Taken, soa: ResourceRecord, deltas: readonly Delta[]): TransferOutcome {

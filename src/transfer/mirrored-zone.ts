@@ -300,9 +300,9 @@ export class MirroredZone {
       onSwap(this, outcome.taken.store, before, outcome.times)
       return
     }
-    if (outcome.kind === 'change') this.stats.deltaTransfers++
+    this.stats.deltaTransfers++
     this.#confirm(startedAtMs)
-    if (outcome.kind === 'change') onChange(this, outcome.change, outcome.steps)
+    onChange(this, outcome.change, outcome.steps)
   }
 
   /** The copy was equal to the primary's at this moment, or later. */
