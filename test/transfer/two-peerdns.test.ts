@@ -1,0 +1,95 @@
+/** One peerdns that mirrors another: cluster A's zone on cluster B, whole, followed, and answered as A answers. */
+import { test } from 'tap'
+import { ask, clusterB, startInProcess, until, type InProcessServer, type Reply } from '../support/in-process.ts'
+import { namespace, service } from '../support/objects.ts'
+
+const clusterA = (export_ = ''): string =>
+  `cluster: {name: a, source: {manifests: ["{manifests}"]}, pods: insecure}
+transfer: {allow: [private]${export_}}
+forward: []
+`
+
+const configB = (port: number, mirror: boolean, rest = ''): string =>
+  clusterB(`peers:
+  a: {servers: ["127.0.0.1:${port}"], mirror: ${mirror}${rest}}
+policies:
+- {name: backend, dnsName: [backend.svc.cluster.local, backend.pod.cluster.local], targets: [a, local]}
+- {name: mapped, dnsName: backend.svc.east.local, targets: [{peer: a, zone: cluster.local}]}
+forward: []
+`)
+
+const objects = (addresses: readonly string[]): object[] => [
+  namespace('backend'),
+  ...service('api.backend', '10.96.1.1'),
+  ...service('nobody.backend', '10.96.1.2', { ready: [] }),
+  ...service('web.backend', 'None', { ready: addresses })
+]
+
+const questions = [
+  ['api.backend.svc', 'A'],
+  ['api.backend.svc', 'AAAA'],
+  ['nobody.backend.svc', 'A'],
+  ['web.backend.svc', 'A'],
+  ['_http._tcp.web.backend.svc', 'SRV'],
+  ['web-0.web.backend.svc', 'A'],
+  ['none.backend.svc', 'A'],
+  ['backend.svc', 'A'],
+  ['10-0-0-7.backend.pod', 'A']
+] as const
+
+const shown = (reply: Reply) => ({
+  rcode: reply.rcode,
+  answer: [...reply.answer].sort(),
+  additional: [...reply.additional].sort(),
+  ede: reply.ede
+})
+
+const isLive = ({ server }: InProcessServer): boolean =>
+  server.mirrors.status().every(({ zones }) => zones.length > 0 && zones.every((zone) => zone.isLive))
+
+void test('a mirror of a peerdns answers as that peerdns does, and sees changes at once', async (t) => {
+  const a = await startInProcess(t, clusterA(), { objects: objects(['10.0.1.20', '10.0.1.21']) })
+  const forwarding = await startInProcess(t, configB(a.port, false))
+  const mirroring = await startInProcess(t, configB(a.port, true))
+  t.ok(await until(() => isLive(mirroring)), 'it has come')
+  t.comment(mirroring.server.mirrors.status().flatMap(({ zones }) => zones))
+  for (const suffix of ['cluster.local', 'east.local']) {
+    for (const [name, type] of questions) {
+      const qname = `${name}.${suffix}`
+      const [forwarded, mirrored] = [await ask(forwarding, qname, { type }), await ask(mirroring, qname, { type })]
+      t.same(shown(mirrored), shown(forwarded), `${qname} ${type}`)
+    }
+  }
+  a.writeObjects(objects(['10.0.1.21', '10.0.1.22']))
+  t.ok(
+    await until(async () => (await ask(mirroring, 'web.backend.svc.cluster.local')).text === '10.0.1.21 10.0.1.22'),
+    'a change is seen'
+  )
+  const [zone] = mirroring.server.mirrors.status()[0]!.zones
+  t.ok(zone!.stats.deltaTransfers > 0, 'by a delta')
+  t.equal(zone!.stats.wholeTransfers, 1)
+  t.ok(Math.abs(zone!.clockOffsetMs!) < 100, 'the clocks are one')
+})
+
+void test('only what is exported is kept; the rest is asked for', async (t) => {
+  const a = await startInProcess(t, clusterA(', export: {namespaces: [backend]}'), { objects: objects(['10.0.1.20']) })
+  const b = await startInProcess(t, configB(a.port, true))
+  t.ok(await until(() => b.server.mirrors.status()[0]!.zones.some((zone) => zone.isLive)), 'it has come')
+  t.equal((await ask(b, 'web.backend.svc.cluster.local')).text, '10.0.1.20')
+  t.comment(
+    b.server.mirrors
+      .status()
+      .flatMap(({ zones }) => zones.map(({ apex, state, isLive: live }) => ({ apex, state, live })))
+  )
+})
+
+void test('where the peer gives nothing away, its names are asked for as before; a permission is enough to change that', async (t) => {
+  const a = await startInProcess(t, clusterA().replace('[private]', '[]'), {
+    objects: objects(['10.0.1.20']),
+    watchConfig: true
+  })
+  const b = await startInProcess(t, configB(a.port, true))
+  t.equal((await ask(b, 'web.backend.svc.cluster.local')).text, '10.0.1.20')
+  a.writeConfig(clusterA())
+  t.ok(await until(() => isLive(b), 15_000), 'it has come')
+})
