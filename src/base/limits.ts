@@ -113,6 +113,10 @@ export const probeBackoffMaxMs = 10_000
 export const probeRisingEveryMs = 1_000
 /** Shortest time between two probes that timeouts of real traffic ask for. */
 export const probeExtraMinMs = 200
+/** A server that falls again within this time has to answer for so long before it is up; doubled with each fall. */
+export const flapWindowMs = 120_000
+export const holdDownMinMs = 2_000
+export const holdDownMaxMs = 8_000
 /** A peer that was down takes its whole share again after this time, in so many equal steps. */
 export const returnMs = 5_000
 export const returnSteps = 10

@@ -15,8 +15,7 @@ import {
   server,
   textOption,
   whole,
-  word,
-  notYet
+  word
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -74,12 +73,10 @@ export const peerSection = section({
     '5s',
     'A mirrored peer without a sign of life for this long is unreachable, unless it answers queries.'
   ),
-  maxAge: notYet(
-    option(
-      durationOrOff({ min: '100ms', max: '1d' }),
-      'off',
-      'A peer whose data are older than this counts as unhealthy.'
-    )
+  maxAge: option(
+    durationOrOff({ min: '100ms', max: '1d' }),
+    'off',
+    'A peer whose data are older than this counts as unhealthy. A peerdns tells it in its answers to probes; of others it is not known.'
   ),
   maxInFlight: option(
     whole({ min: 1, max: 100_000 }),

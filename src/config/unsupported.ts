@@ -2,7 +2,7 @@
  * What a configuration may say and this version does not do yet. `serve` and `check` refuse it with a clear line: an
  * option that is silently ignored would be believed to work.
  */
-import type { Config, PeerConfig, PolicyConfig } from './config.ts'
+import type { Config, PolicyConfig } from './config.ts'
 import type { ConfigProblem, Position } from './problem.ts'
 
 /** Every such option that is set to something else than "off". */
@@ -24,9 +24,6 @@ export function unsupported(config: Config): ConfigProblem[] {
   if (namespaces.length + services.length > 0 || address !== 'clusterIP' || hideEmpty) {
     addSection('transfer.export', 'exporting zones')
   }
-  for (const peer of config.peers) {
-    for (const [option, what] of unsupportedOfPeer(peer)) add(`peers.${peer.name}.${option}`, peer.position, what)
-  }
   for (const [index, policy] of config.policies.entries()) {
     for (const [option, what] of unsupportedOfPolicy(policy)) add(`policies[${index}].${option}`, policy.position, what)
   }
@@ -34,12 +31,6 @@ export function unsupported(config: Config): ConfigProblem[] {
 }
 
 type Unsupported = [option: string, what: string][]
-
-function unsupportedOfPeer(peer: PeerConfig): Unsupported {
-  const found: Unsupported = []
-  if (peer.maxAgeMs !== null) found.push(['maxAge', 'the age of a peer as its health'])
-  return found
-}
 
 function unsupportedOfPolicy(policy: PolicyConfig): Unsupported {
   const found: Unsupported = []

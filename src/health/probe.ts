@@ -27,6 +27,8 @@ export type ProbeOptions = Readonly<{
   /** What is asked; by default the SOA of the first suffix that is peered. */
   name: DomainName
   type: number
+  /** A server whose data are older than this is not well; null: age does not matter. */
+  maxAgeMs: number | null
 }>
 
 /** What came back, as far as health cares; a Peer's reply is one. */
@@ -36,6 +38,8 @@ export type ProbeReply =
       sections: Readonly<{ rcode: number; answer: readonly unknown[] }>
       /** The authority section held the zone's SOA. */
       hasSoa: boolean
+      /** Since its data were last proven right, in milliseconds; null where it does not tell. */
+      dataAgeMs?: number | null
     }>
   | Readonly<{ kind: 'failed'; reason: string; rcode: number | null }>
 
@@ -61,6 +65,9 @@ export type HealthStatus = Readonly<{
 const jitterShare = 0.1
 /** Probes that traffic asks for are at least this share of `every` apart. */
 const extraShare = 1 / 5
+
+/** What a real question may meet at a server that is well. */
+const doubtfulOutcomes: ReadonlySet<string> = new Set(['timeout', 'rcode', 'nonsense'])
 
 type Probed = {
   state: HealthState
@@ -125,12 +132,12 @@ export class ProbeSchedule {
   }
 
   /**
-   * Hears what became of a real question: `answer`, `network` and `timeout` matter, other outcomes are left to probes.
+   * Hears what became of a real question: what it failed of is judged by probes, but for `network`.
    *
    * - `network` counts as a failed probe does, since no single name can be the cause; a server that it brings down is
    *   probed at once.
-   * - `timeout` counts for nothing, since a healthy server may be silent about some names. It only asks for a probe,
-   *   which is sent at once unless one is under way or the last one that was asked for is too recent.
+   * - `timeout`, `rcode` and `nonsense` count for nothing, since a healthy server may fail for some names. They only ask
+   *   for a probe, which is sent at once unless one is under way or the last one that was asked for is too recent.
    */
   observe(server: string, outcome: string, tookMs: number): void {
     const probed = this.#probed.get(server)
@@ -140,7 +147,7 @@ export class ProbeSchedule {
       const startedAtMs = this.#clock.nowMs() - tookMs
       this.#take(server, probed, { from: 'traffic', isSuccess: outcome === 'answer', reason: outcome, startedAtMs })
       if (before !== 'down' && probed.state.health === 'down') this.#probeNow(server, probed)
-    } else if (outcome === 'timeout' && before !== 'down') {
+    } else if (doubtfulOutcomes.has(outcome) && before !== 'down') {
       // While it is down the back-off holds, however many still ask it.
       const gapMs = Math.max(probeExtraMinMs, this.#options.everyMs * extraShare)
       if (this.#clock.nowMs() - probed.lastExtraAtMs < gapMs) return
@@ -206,11 +213,11 @@ export class ProbeSchedule {
 
   /** One probe, and the timer for the next one, counted from this one's start. */
   async #probe(server: string, probed: Probed): Promise<void> {
-    const { everyMs, timeoutMs, name, type } = this.#options
+    const { everyMs, timeoutMs, name, type, maxAgeMs } = this.#options
     const startedAtMs = this.#clock.nowMs()
     probed.isAsking = true
     this.stats.probes++
-    const { isSuccess, reason } = judgeReply(await this.#ask(server, { name, type }, timeoutMs))
+    const { isSuccess, reason } = judgeReply(await this.#ask(server, { name, type }, timeoutMs), maxAgeMs)
     probed.isAsking = false
     if (!this.#isRunning || this.#probed.get(server) !== probed) return
     if (!isSuccess) this.stats.failures++
@@ -244,13 +251,17 @@ function nextDelayMs({ state, delayMs }: Probed, isSuccess: boolean, everyMs: nu
  * Healthy is an answer, or a denial that the zone's SOA proves: a bare NOERROR may come from a server that has lost its
  * zone. RFC 2308 §2.
  */
-function judgeReply(reply: ProbeReply): { isSuccess: boolean; reason: string } {
+function judgeReply(reply: ProbeReply, maxAgeMs: number | null): { isSuccess: boolean; reason: string } {
   if (reply.kind === 'failed') {
     return { isSuccess: false, reason: reply.rcode === null ? reply.reason : rcodeToText(reply.rcode) }
   }
   const { rcode, answer } = reply.sections
   const text = rcodeToText(rcode)
   if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return { isSuccess: false, reason: text }
+  const dataAgeMs = reply.dataAgeMs ?? 0
+  if (maxAgeMs !== null && dataAgeMs > maxAgeMs) {
+    return { isSuccess: false, reason: `data ${Math.round(dataAgeMs / 1000)} s old` }
+  }
   if (answer.length > 0) return { isSuccess: true, reason: `${text} with records` }
   return reply.hasSoa
     ? { isSuccess: true, reason: `${text} with SOA` }

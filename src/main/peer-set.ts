@@ -16,7 +16,7 @@ import type { PeerCopies } from '../pipeline/from-copy.ts'
 import type { PeerTarget } from '../pipeline/parts.ts'
 import type { TargetStanding } from '../policy/standing.ts'
 import { ownAddress } from '../config/own-address.ts'
-import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
+import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
 import { hostPortToText } from '../base/host-port.ts'
 import { inFlightPerPeer } from '../base/limits.ts'
 import { rootName, type DomainName } from '../wire/name.ts'
@@ -75,7 +75,7 @@ class ProbedPeer {
     return this.#probes?.summary ?? 'unknown'
   }
 
-  #probe({ probe }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
+  #probe({ probe, maxAgeMs }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
     const options = [encodePeerdnsOption({ instances: [parts.instanceId] })]
     return new ProbeSchedule(
       {
@@ -84,18 +84,20 @@ class ProbedPeer {
         fall: probe.fall,
         rise: probe.rise,
         name,
-        type: probe.type
+        type: probe.type,
+        maxAgeMs
       },
       {
         clock: parts.clock,
         random: parts.random,
         servers: () => this.peer.servers(),
-        ask: (server, question, timeoutMs) =>
-          this.peer.askServer(
-            server,
-            { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options },
-            timeoutMs
-          )
+        ask: async (server, question, timeoutMs) => {
+          const asked = { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options }
+          const reply = await this.peer.askServer(server, asked, timeoutMs)
+          return reply.kind === 'failed'
+            ? reply
+            : { ...reply, dataAgeMs: findPeerdnsOption(reply.options)?.ageMs ?? null }
+        }
       }
     )
   }

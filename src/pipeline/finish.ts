@@ -28,10 +28,18 @@ function ednsOf(query: Query, message: ParsedQuery, answer: Answer): Edns | null
   if (message.edns === null) return null
   if (answer.ede.length === 0 && query.peerdns === null) return ednsWith(query.dnssecOk, noOptions)
   const options = answer.ede.map((ede) => encodeEde(ede.code, ede.text.slice(0, maxEdeTextLength)))
-  if (query.peerdns !== null && answer.isEmpty) options.push(encodePeerdnsOption({ state: 'empty' }))
+  if (query.peerdns !== null) {
+    const ageMs = answer.history === null ? dataAgeMs(answer) : null
+    const state = answer.isEmpty ? 'empty' : null
+    if (ageMs !== null || state !== null) options.push(encodePeerdnsOption({ state, ageMs }))
+  }
   if (answer.history !== null) options.push(answer.history)
   return ednsWith(query.dnssecOk, options)
 }
+
+/** How long ago the answer's data were proven right, for peers that probe us; null where that is not ours to say. */
+const dataAgeMs = ({ origin }: Answer): number | null =>
+  origin.from === 'zone' || origin.from === 'mirror' ? origin.ageMs : null
 
 /** The OPT of a response. */
 export function ednsWith(dnssecOk: boolean, options: readonly EdnsOption[]): Edns {

@@ -305,7 +305,6 @@ void test('unsupported names each option that is marked so, and nothing that is 
     ['threads', `${shortest}threads: 2`, 'threads', 2],
     ['transfer.keys', `${shortest}transfer:\n  keys: [{name: k, file: f}]`, 'transfer.keys', 3],
     ['transfer.export', `${shortest}transfer:\n  export: {hideEmpty: true}`, 'transfer.export', 3],
-    ['peers.*.maxAge', `${shortest}peers:\n  a: {servers: [192.0.2.1], maxAge: 30s}`, 'peers.a.maxAge', 3],
     ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4]
   ]
   for (const [marked, text, path, line] of rows) {

@@ -1,6 +1,6 @@
 // The state machine of one server's health: rows of outcomes against the states that they must give.
 import { test } from 'tap'
-import { healthHistoryEntries } from '../../src/base/limits.ts'
+import { flapWindowMs, healthHistoryEntries, holdDownMaxMs, holdDownMinMs } from '../../src/base/limits.ts'
 import { newHealthState, nextHealth, type HealthOutcome, type HealthState } from '../../src/health/health-state.ts'
 
 const options = { fall: 2, rise: 3 }
@@ -73,7 +73,46 @@ test('nextHealth remembers transitions with reason and time, the last of them on
     { from: 'up', to: 'down', reason: 'traffic: network', atMs: 800 }
   ])
   t.equal(states.at(-1)?.sinceMs, 800)
-  const long = play('+++--'.repeat(40)).at(-1)!
+  // Long enough up in between that no time without failures is asked for.
+  const long = play(`${'+'.repeat(90)}--`.repeat(40)).at(-1)!
   t.equal(long.history.length, healthHistoryEntries)
-  t.equal(long.history.at(-1)?.atMs, 20_000)
+  t.equal(long.history.at(-1)?.atMs, 40 * 92 * 100)
+})
+
+test('nextHealth holds a server that flaps down for longer with each fall, and forgets', async (t) => {
+  let state = newHealthState(0)
+  let nowMs = 0
+  const probe = (isSuccess: boolean): void => {
+    nowMs += 100
+    state = nextHealth(state, { from: 'probe', isSuccess, reason: '', startedAtMs: nowMs }, options, nowMs)
+  }
+  const fall = (): void => {
+    for (let at = 0; at < options.fall; at++) probe(false)
+    if (state.health !== 'down') t.fail('it did not fall')
+  }
+  /** Time from the first success until it is up. */
+  const risenAfterMs = (): number => {
+    const startedAtMs = nowMs + 100
+    while (state.health === 'down') probe(true)
+    return nowMs - startedAtMs
+  }
+  fall()
+  t.equal(risenAfterMs(), (options.rise - 1) * 100, 'the first time: rise successes')
+  const holds: number[] = []
+  for (let at = 0; at < 5; at++) {
+    fall()
+    holds.push(risenAfterMs())
+  }
+  t.same(holds, [holdDownMinMs, holdDownMinMs * 2, holdDownMaxMs, holdDownMaxMs, holdDownMaxMs])
+  fall()
+  for (let at = 0; at < 30; at++) {
+    probe(true)
+    probe(true)
+    probe(false)
+  }
+  t.equal(state.health, 'down', 'each failure begins the time anew')
+  while (state.health === 'down') probe(true)
+  nowMs += flapWindowMs
+  fall()
+  t.equal(risenAfterMs(), (options.rise - 1) * 100, 'forgotten')
 })

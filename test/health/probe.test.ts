@@ -11,12 +11,14 @@ const options = {
   fall: 2,
   rise: 2,
   name: parseName('backend.svc.cluster.local'),
-  type: RRTYPE.SOA
+  type: RRTYPE.SOA,
+  maxAgeMs: null
 }
-const answer = (rcode: number, records: number, hasSoa: boolean): ProbeReply => ({
+const answer = (rcode: number, records: number, hasSoa: boolean, dataAgeMs: number | null = null): ProbeReply => ({
   kind: 'answer',
   sections: { rcode, answer: Array.from({ length: records }, () => null) },
-  hasSoa
+  hasSoa,
+  dataAgeMs
 })
 const good = answer(0, 0, true)
 const timeout: ProbeReply = { kind: 'failed', reason: 'timeout', rcode: null }
@@ -27,13 +29,18 @@ const settle = async (): Promise<void> => {
 }
 
 /** A schedule whose servers answer what `replies` says; `timeout` takes its time. */
-function scheduleOf(replies: Record<string, ProbeReply>, random = () => 0.5, everyMs = options.everyMs) {
+function scheduleOf(
+  replies: Record<string, ProbeReply>,
+  random = () => 0.5,
+  everyMs = options.everyMs,
+  maxAgeMs: number | null = null
+) {
   const clock = new ManualClock()
   const probes: { server: string; atMs: number }[] = []
   const changes: HealthChange[] = []
   let servers = Object.keys(replies)
   const schedule = new ProbeSchedule(
-    { ...options, everyMs },
+    { ...options, everyMs, maxAgeMs },
     {
       clock,
       random,
@@ -160,6 +167,43 @@ test('ProbeSchedule.observe: names that a healthy server is silent about never b
   t.equal(probes.length, whileDown, 'nothing begins after stop')
 })
 
+test('ProbeSchedule: data that are too old are no health, where the server tells their age', async (t) => {
+  const { schedule, pass, changes, replies } = scheduleOf({ a: good }, () => 0.5, 1_000, 30_000)
+  schedule.start()
+  await pass(1_500)
+  t.equal(schedule.health('a'), 'up', 'a server that tells nothing is taken as it is')
+  replies['a'] = answer(0, 0, true, 30_000)
+  await pass(3_000)
+  t.equal(schedule.health('a'), 'up', 'young enough')
+  replies['a'] = answer(0, 0, true, 31_000)
+  await pass(3_000)
+  t.match(changes.at(-1), { to: 'down', reason: 'data 31 s old' })
+  replies['a'] = answer(0, 0, true, 100)
+  await pass(12_000)
+  t.equal(schedule.health('a'), 'up')
+  schedule.stop()
+})
+
+test('ProbeSchedule.observe: an error answer brings nobody down, but has the server probed', async (t) => {
+  for (const outcome of ['rcode', 'nonsense'] as const) {
+    const { schedule, pass, probes, replies } = scheduleOf({ a: good })
+    schedule.start()
+    await pass(2_500)
+    const sent = probes.length
+    schedule.observe('a', outcome, 5)
+    t.equal(probes.length, sent + 1, outcome)
+    t.equal(schedule.health('a'), 'up')
+    await pass(300)
+    replies['a'] = { kind: 'failed', reason: 'rcode', rcode: 2 }
+    schedule.observe('a', outcome, 5)
+    await pass(300)
+    schedule.observe('a', outcome, 5)
+    await pass(100)
+    t.equal(schedule.health('a'), 'down', 'within two probes out of turn')
+    schedule.stop()
+  }
+})
+
 test('ProbeSchedule.observe: extra probes keep their distance, which follows from every', async (t) => {
   const rows: { everyMs: number; leastMs: number }[] = [
     { everyMs: 100, leastMs: 200 },
@@ -189,8 +233,6 @@ test('ProbeSchedule.observe lets a network that refuses bring a server down soon
   await pass(2_500)
   t.equal(schedule.summary, 'up')
   replies['a'] = timeout
-  schedule.observe('a', 'rcode', 5)
-  schedule.observe('a', 'nonsense', 5)
   schedule.observe('a', 'network', 5)
   schedule.observe('unknown server', 'network', 5)
   t.equal(schedule.health('a'), 'up', 'only one failure counts yet')

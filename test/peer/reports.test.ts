@@ -59,7 +59,15 @@ test('no failover on SERVFAIL, REFUSED, NOTIMP, FORMERR (coredns#7457): the seco
 
 test('minutes until a dead server is no longer used (submariner#821): fall probes, and nobody waits in vain meanwhile', async (t) => {
   const [dead, alive] = [await southStub(t), await southStub(t)]
-  const options = { everyMs: 200, timeoutMs: 100, fall: 2, rise: 2, name: parseName(southZone), type: RRTYPE.SOA }
+  const options = {
+    everyMs: 200,
+    timeoutMs: 100,
+    fall: 2,
+    rise: 2,
+    name: parseName(southZone),
+    type: RRTYPE.SOA,
+    maxAgeMs: null
+  }
   const probes: ProbeSchedule = new ProbeSchedule(options, {
     clock: systemClock,
     random: Math.random,
@@ -104,7 +112,15 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
 
 test('a healthy server that is silent about a few names stays up', async (t) => {
   const stub = await southStub(t)
-  const options = { everyMs: 300, timeoutMs: 150, fall: 2, rise: 2, name: parseName(southZone), type: RRTYPE.SOA }
+  const options = {
+    everyMs: 300,
+    timeoutMs: 150,
+    fall: 2,
+    rise: 2,
+    name: parseName(southZone),
+    type: RRTYPE.SOA,
+    maxAgeMs: null
+  }
   const probes: ProbeSchedule = new ProbeSchedule(options, {
     clock: systemClock,
     random: Math.random,
