@@ -21,26 +21,32 @@ const usualTtlSeconds = 30
 /** A gives its zones to every cluster here. */
 const open = 'transfer: {allow: [127.0.0.0/8, 100.64.0.0/10]}\n'
 
+/** Those that A tells of its changes. */
+export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
+  const opened = await fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
+  const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer: `${host}:${opened.port}`, mirror: true })
+  return [{ ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), isTold: true }]
+}
+
 export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
-  const [coredns30, coredns5, closed, opened] = await Promise.all([
+  const [coredns30, coredns5, closed, told] = await Promise.all([
     fleet.corednsOnA(30),
     fleet.corednsOnA(5),
     fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds }),
-    fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
+    toldSetUps(fleet)
   ])
-  const peer = `${host}:${opened.port}`
-  const [stub30, stub5, forward, mirror] = await Promise.all([
+  const mirror = told.find(({ id }) => id === 'mirror')!
+  const [stub30, stub5, forward, stubOfMirror] = await Promise.all([
     fleet.corednsOnB(coredns30, 30),
     fleet.corednsOnB(coredns5, 5),
     fleet.peerdnsOnB({ name: 'b-forward', peer: `${host}:${closed.port}` }),
-    fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true })
+    fleet.corednsOnB(mirror.server.port, 0)
   ])
-  const stubOfMirror = await fleet.corednsOnB(mirror.port, 0)
   return [
     corednsSetUp('coredns-30', 'CoreDNS to CoreDNS, TTL 30 s', stub30, true),
     corednsSetUp('coredns-5', 'CoreDNS to CoreDNS, TTL 5 s', stub5),
     peerdnsSetUp('forward', 'peerdns, forwarding only, TTL 30 s', forward),
-    { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), isTold: true },
+    ...told,
     corednsSetUp('mirror-stub', 'peerdns, mirror behind a CoreDNS stub', stubOfMirror)
   ]
 }

@@ -33,7 +33,7 @@ function propagation(inspect: Inspectable, { query }: AdminRequest): Reply {
 /** What the journal of our own zone still knows of the name. */
 function ownChanges(inspect: Inspectable, name: DomainName): PropagationStepJson[] {
   const zone = inspect.zones().find(({ apex }) => isAtOrBelow(name, apex))
-  const changes = (zone?.changesSince() ?? []).filter((change) => typesIn(change, name) !== null)
+  const changes = (zone?.changesSince(zone.oldestSerial) ?? []).filter((change) => typesIn(change, name) !== null)
   return changes.slice(-changesOfNameKept).map((change) => ({
     zone: nameToText(change.zone),
     peer: null,

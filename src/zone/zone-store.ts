@@ -295,8 +295,8 @@ export class ZoneStore {
     this.#cancelBatch = null
   }
 
-  /** The changes from a serial (else: all remembered) to now, oldest first; null where the journal does not reach back there. */
-  changesSince(serial = this.#journal.oldestSerial): readonly ZoneChange[] | null {
+  /** The changes from a serial of this epoch to now, oldest first; null where the journal does not reach back there. */
+  changesSince(serial: number): readonly ZoneChange[] | null {
     return this.#journal.since(serial)
   }
 
