@@ -254,7 +254,13 @@ export class RunningServer {
 
   #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {
     const onStored = this.freshness.stored.bind(this.freshness)
-    return new ClusterView(config, listen, { clock: this.clock, log: this.log, random, onStored })
+    return new ClusterView(config, listen, {
+      clock: this.clock,
+      log: this.log,
+      random,
+      instanceId: this.#instanceId,
+      onStored
+    })
   }
 
   /** `hasLooked`: there is nothing to wait for in a moment's time. `isWhole`: the whole cluster has been read. */
@@ -314,7 +320,8 @@ export class RunningServer {
       )
     }
     const old = this.#view
-    view.zones.zones.takeOverFrom(old.zones.zones)
+    // Serials that come by transfer are not ours to choose.
+    if (view.kind !== 'mirror') view.zones.zones.takeOverFrom(old.zones.zones)
     this.#view = view
     await old.close()
   }
@@ -353,7 +360,7 @@ export class RunningServer {
       random,
       own: {
         zones: clusterZones.zones,
-        hasSynced: () => clusterZones.hasSynced,
+        hasSynced: (zone) => view.hasSynced(zone),
         signOfLifeAgeMs: () => view.signOfLifeAgeMs()
       },
       primary: this.zonesOut.primary,

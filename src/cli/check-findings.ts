@@ -23,7 +23,12 @@ export type Findings = Readonly<{ errors: string[]; warnings: string[]; summary:
  * @param manifests files and folders that are looked through for hard-coded names too.
  */
 export async function findingsOf(config: Config, manifests: readonly string[] = []): Promise<Findings> {
-  const view = new ClusterView(config, config.listen, { clock: systemClock, log: silentLog, random: Math.random })
+  const view = new ClusterView(config, config.listen, {
+    clock: systemClock,
+    log: silentLog,
+    random: Math.random,
+    instanceId: ''
+  })
   // What an API server holds is looked at by whoever serves it.
   const isRead = config.cluster.source.kind === 'manifests'
   if (isRead) await view.start()

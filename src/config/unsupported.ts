@@ -16,7 +16,6 @@ export function unsupported(config: Config): ConfigProblem[] {
     add(path, config.positions.get(path) ?? { line: 1, column: 1 }, what)
 
   const { cluster, transfer } = config
-  if (cluster.source.kind === 'mirror') addSection('cluster.source', 'taking the cluster zone by transfer')
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
   if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')

@@ -8,6 +8,8 @@ import { inPodAccess, kubeconfigAccess, type ApiAccess } from '../cluster/source
 import { KubernetesSource } from '../cluster/sources/kubernetes/kubernetes-source.ts'
 import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig } from '../config/config.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+import { mirrorSource } from './mirror-source.ts'
 
 /** Where the kubelet puts the service account's files. */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -32,9 +34,18 @@ export interface ClusterSource {
   /** What is wrong with manifests; empty for other sources. */
   readonly problems: readonly ManifestProblem[]
   readonly problemsTotal: number
+  /** Whether a zone has been read, where that comes zone by zone; else all zones are read when everything has been told. */
+  hasRead?(zone: ZoneStore): boolean
 }
 
-export type SourceParts = Readonly<{ zones: ClusterZones; clock: Clock; log: Logger; random: () => number }>
+export type SourceParts = Readonly<{
+  zones: ClusterZones
+  clock: Clock
+  log: Logger
+  random: () => number
+  /** Names this process to other peerdns; hex. */
+  instanceId: string
+}>
 
 export function clusterSource(cluster: ClusterConfig, parts: SourceParts): ClusterSource {
   const { source } = cluster
@@ -43,7 +54,7 @@ export function clusterSource(cluster: ClusterConfig, parts: SourceParts): Clust
     const access = apiAccess(source.kubeconfig, source.context, parts.clock)
     return kubernetesSource(access, cluster, parts)
   }
-  throw new Error('`source.mirror` is refused before anything is built')
+  return mirrorSource(source.servers, parts)
 }
 
 function manifestsSource(paths: readonly string[], { zones, clock, log }: SourceParts): ClusterSource {

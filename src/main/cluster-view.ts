@@ -11,6 +11,7 @@ import { clusterSource, type ClusterSource, type SourceParts } from './cluster-s
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { ZoneChange } from '../zone/zone-change.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
 
 /** How long an age that is asked for with each query stays good: it is taken from several places. */
 const ageGoodForMs = 100
@@ -52,9 +53,20 @@ export class ClusterView {
     })
   }
 
+  get kind(): SourceStatus['kind'] {
+    return this.#source.kind
+  }
+
+  /** Whether a zone may be answered from: before that, nothing may be denied. */
+  hasSynced(zone: ZoneStore): boolean {
+    return this.zones.hasSynced || this.#source.hasRead?.(zone) === true
+  }
+
   /** Takes over another configuration of the same source; false: a new view is needed. */
   reconfigure(config: Config, listen: readonly ListenAddress[], log: Logger): boolean {
     const before = this.zones.options
+    // What comes by transfer is made elsewhere: all that is ours to say is which zones.
+    if (this.#source.kind === 'mirror') return zonesOf(before) === zonesOf(clusterOptions(config, listen, log))
     // Pods and Leases are only followed where they are needed.
     const needsOtherKinds =
       this.#source.kind === 'kubernetes' &&
@@ -110,6 +122,9 @@ export class ClusterView {
     }
   }
 }
+
+const zonesOf = ({ zone, clustersetZone, reverse }: ClusterOptions): string =>
+  JSON.stringify([zone, clustersetZone, reverse])
 
 const placeOf = ({ file, line, column }: ManifestProblem): string => (line === 0 ? file : `${file}:${line}:${column}`)
 

@@ -61,7 +61,8 @@ function primaryOptions({ transfer, cluster }: Config, view: ClusterView): Prima
 function zoneSource(view: ClusterView): ZoneSource {
   const { zones } = view
   return {
-    stores: zones.zones.all(),
+    // Copies are not given on.
+    stores: view.kind === 'mirror' ? [] : zones.zones.all(),
     given: (store) => store,
     isReady: () => zones.hasSynced,
     ageMs: () => view.signOfLifeAgeMs()

@@ -24,6 +24,8 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     names: readonly DomainName[]
     /** Whether ancestors are asked for where a name is no zone. */
     mayAscend: boolean
+    /** Nobody gives this zone, nor one above it; it is asked for again later. */
+    onRefused?: (zone: MirroredZone, why: string) => void
     /** The connection was made, or lost. */
     onLink: (server: string, isUp: boolean, why: string) => void
   }>
@@ -146,13 +148,14 @@ export class PeerMirror {
       },
       onChange,
       onFault,
-      onRefused: (refused, _why, above) => this.#refused(refused, above)
+      onRefused: (refused, why, above) => this.#refused(refused, why, above)
     })
     this.#zones.set(apex, zone)
     if (this.#connection !== null) zone.linkUp(this.#connection.server, this.#connection.number)
   }
 
-  #refused({ apex }: MirroredZone, above: DomainName | null): void {
+  #refused(zone: MirroredZone, why: string, above: DomainName | null): void {
+    const { apex } = zone
     const next = above ?? parentOf(apex)
     const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0
     for (const [name, place] of this.#places) {
@@ -161,6 +164,7 @@ export class PeerMirror {
       else this.#retryLater()
     }
     this.#dropUnwanted()
+    if (!mayGoOn) this.#options.onRefused?.(zone, why)
   }
 
   /** Whoever refused everything may be told otherwise: then a policy here and a permission there are enough. */

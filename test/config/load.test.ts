@@ -300,7 +300,6 @@ void test('unsupported names each option that is marked so, and nothing that is 
   const ofPolicy = (option: string) =>
     `${shortest}${peers}\npolicies:\n- {name: p, dnsName: x.svc.cluster.local, targets: [a], ${option}}\n`
   const rows: [marked: string, text: string, path: string, line: number][] = [
-    ['cluster.source.mirror', 'cluster:\n  name: b\n  source: {mirror: [192.0.2.1]}', 'cluster.source', 3],
     ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
     ['threads', `${shortest}threads: 2`, 'threads', 2],
     ['transfer.keys', `${shortest}transfer:\n  keys: [{name: k, file: f}]`, 'transfer.keys', 3],

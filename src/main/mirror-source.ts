@@ -1,0 +1,114 @@
+/**
+ * The cluster's zones by transfer from the cluster's own peerdns: the source of a node's resolver, which needs no access
+ * to the API server.
+ *
+ * The copies take the place of the empty zones that the view begins with, each in one step. Before its first transfer a
+ * zone counts as not read yet; a zone that nobody gives is taken out, as if it were not ours.
+ */
+import { isIP } from 'node:net'
+import type { ResourceHealth } from '../admin/inspectable.ts'
+import { hostPortToText, type HostPort } from '../base/host-port.ts'
+import { openMessageStream } from '../peer/message-stream.ts'
+import { ServerResolver } from '../peer/resolve-server.ts'
+import type { MirrorStatus } from '../transfer/mirror-types.ts'
+import { PeerMirror } from '../transfer/peer-mirror.ts'
+import { nameToText, type DomainName } from '../wire/name.ts'
+import type { ClusterSource, SourceParts } from './cluster-source.ts'
+import { computedPods } from './computed-pods.ts'
+import { resolveBySystem } from './resolve-by-system.ts'
+
+/** Within this time without a sign of life, the copies are as good as the zones themselves. */
+const leaseMs = 5_000
+
+export function mirrorSource(servers: readonly HostPort[], parts: SourceParts): ClusterSource {
+  const { zones, clock, log, random, instanceId } = parts
+  const hosts = new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, clock)
+  const wanted = zones.zones.all().map(({ apex }) => apex)
+  /** Zones that have come, or that nobody gives. */
+  const settled = new Set<DomainName>()
+  let tellWhole: (() => void) | null = null
+  const settle = (apex: DomainName): void => {
+    settled.add(apex)
+    // Without the cluster zone itself there is nothing to serve, whatever else is refused.
+    if ((mirror.get(zones.zone.apex)?.store ?? null) === null || wanted.some((name) => !settled.has(name))) return
+    tellWhole?.()
+    tellWhole = null
+  }
+  const mirror = new PeerMirror({
+    names: wanted,
+    mayAscend: false,
+    servers: () =>
+      servers.flatMap(({ host, port }) => {
+        const addresses = isIP(host) === 0 ? hosts.addresses(host) : [host]
+        return addresses.map((address) => hostPortToText(address, port))
+      }),
+    open: openMessageStream,
+    signer: null,
+    instanceId,
+    leaseMs,
+    clock,
+    random,
+    synthesize: computedPods,
+    onSwap: ({ apex }, store, before) => {
+      zones.zones.add(store)
+      const { serial, epoch, sizes } = store
+      log[before === null ? 'info' : 'debug'](
+        { zone: nameToText(apex), serial, epoch, rrsets: sizes.rrsets },
+        'a zone was taken by transfer'
+      )
+      settle(apex)
+    },
+    onChange: () => {},
+    onRefused: ({ apex, store }, why) => {
+      if (store !== null || settled.has(apex)) return
+      log.warn({ zone: nameToText(apex), why }, 'nobody gives this zone, so it is not served')
+      if (apex !== zones.zone.apex) zones.zones.remove(apex)
+      settle(apex)
+    },
+    onFault: ({ apex }, { kind, message }) =>
+      log.debug({ zone: nameToText(apex), kind, message }, 'a transfer was of no use'),
+    onLink: (server, isUp, why) =>
+      log[isUp ? 'info' : 'warn'](
+        { server, why },
+        isUp ? 'transfers: connected' : 'transfers: the connection ended; the zones are served on as they are'
+      )
+  })
+  const ageMs = (): number | null => {
+    const ages = mirror.status().flatMap(({ serial, ageMs: age }) => (serial === null ? [] : [age ?? 0]))
+    return ages.length === 0 ? null : Math.max(...ages)
+  }
+  return {
+    kind: 'mirror',
+    start: (onWhole) => {
+      tellWhole = onWhole
+      mirror.start()
+      return Promise.resolve()
+    },
+    close: () => {
+      mirror.stop()
+      return Promise.resolve()
+    },
+    signOfLifeAgeMs: ageMs,
+    resources: () => mirror.status().map(resourceOf),
+    sourceClusters: () => null,
+    unreadManifests: [],
+    problems: [],
+    problemsTotal: 0,
+    hasRead: ({ apex }) => (mirror.get(apex)?.store ?? null) !== null
+  }
+}
+
+/** A zone as what is followed by list and watch: whole transfers are its lists, connections its watches. */
+const resourceOf = ({ apex, state, serial, ageMs, lastFault, stats }: MirrorStatus): ResourceHealth => ({
+  name: nameToText(apex),
+  state,
+  hasSynced: serial !== null,
+  objects: 0,
+  lastSignOfLifeAgeMs: ageMs,
+  lists: stats.wholeTransfers,
+  watches: stats.checks,
+  events: stats.deltaTransfers,
+  errors: Object.values(stats.faults).reduce((sum, count) => sum + count, 0),
+  drift: 0,
+  lastError: lastFault === null ? null : { text: lastFault, ageMs: 0 }
+})

@@ -1,0 +1,96 @@
+/** A node's resolver: the cluster's zones by transfer from the cluster's own peerdns, without access to its objects. */
+import { test } from 'tap'
+import { ask, startInProcess, until, type Reply } from '../support/in-process.ts'
+import { namespace, service } from '../support/objects.ts'
+
+const hub = (allow = 'private'): string =>
+  `cluster: {name: b, source: {manifests: ["{manifests}"]}, reverse: [10.0.0.0/8], records: ["db.backend.svc.cluster.local. 10 A 172.30.9.9"]}
+transfer: {allow: [${allow}]}
+forward: []
+`
+
+const node = (port: number): string =>
+  `cluster: {name: b, source: {mirror: ["127.0.0.1:${port}"]}, reverse: [10.0.0.0/8]}
+forward: []
+`
+
+const objects = (addresses: readonly string[]): object[] => [
+  namespace('backend'),
+  namespace('vacant'),
+  ...service('api.backend', '10.96.1.1'),
+  ...service('nobody.backend', '10.96.1.2', { ready: [] }),
+  ...service('web.backend', 'None', { ready: addresses }),
+  ...service('kubernetes.default', '10.96.0.1')
+]
+
+const questions = [
+  ['api.backend.svc.cluster.local', 'A'],
+  ['api.backend.svc.cluster.local', 'AAAA'],
+  ['nobody.backend.svc.cluster.local', 'A'],
+  ['web.backend.svc.cluster.local', 'A'],
+  ['_http._tcp.web.backend.svc.cluster.local', 'SRV'],
+  ['web-0.web.backend.svc.cluster.local', 'A'],
+  ['none.backend.svc.cluster.local', 'A'],
+  ['vacant.svc.cluster.local', 'A'],
+  ['10-0-0-7.backend.pod.cluster.local', 'A'],
+  ['10-0-0-7.none.pod.cluster.local', 'A'],
+  ['db.backend.svc.cluster.local', 'A'],
+  ['dns-version.cluster.local', 'TXT'],
+  ['dns-version.clusterset.local', 'TXT'],
+  ['cluster.local', 'SOA'],
+  ['1.1.96.10.in-addr.arpa', 'PTR'],
+  ['9.9.96.10.in-addr.arpa', 'PTR'],
+  ['www.example.org', 'A']
+] as const
+
+const shown = ({ rcode, answer, authority, additional, flags, ede }: Reply) => ({
+  rcode,
+  answer: [...answer].sort(),
+  authority,
+  additional: [...additional].sort(),
+  flags,
+  ede
+})
+
+void test('a node answers as its hub does, and follows it', async (t) => {
+  const own = await startInProcess(t, hub(), { objects: objects(['10.0.1.20', '10.0.1.21']) })
+  const resolver = await startInProcess(t, node(own.port))
+  const isReady = (): boolean => resolver.server.inspect.readiness().isReady
+  t.ok(await until(isReady), 'ready')
+  for (const [name, type] of questions) {
+    t.same(shown(await ask(resolver, name, { type })), shown(await ask(own, name, { type })), `${name} ${type}`)
+  }
+  const serials = (server: typeof own.server) =>
+    server.inspect.zones().map(({ apex, serial, epoch }) => [apex, serial, epoch])
+  t.same(serials(resolver.server), serials(own.server), 'serials and epochs are those of the hub')
+
+  own.writeObjects(objects(['10.0.1.22']))
+  const web = 'web.backend.svc.cluster.local'
+  t.ok(await until(async () => (await ask(resolver, web)).text === '10.0.1.22'), 'a change is seen')
+  const status = resolver.server.view.status()
+  t.equal(status.kind, 'mirror')
+  t.ok(status.lastSignOfLifeAgeMs! < 5_000)
+  t.ok(status.resources.every(({ hasSynced }) => hasSynced))
+
+  await own.stop()
+  t.equal((await ask(resolver, web)).text, '10.0.1.22', 'without its hub it serves on')
+  t.equal(isReady(), true)
+  const age = () => resolver.server.view.status().lastSignOfLifeAgeMs!
+  t.ok(await until(() => age() > 1_500), 'and its age grows')
+
+  const again = await startInProcess(t, hub(), { objects: objects(['10.0.1.23']), port: own.port })
+  t.ok(await until(async () => (await ask(resolver, web)).text === '10.0.1.23', 15_000), 'another instance takes over')
+  t.same(serials(resolver.server), serials(again.server))
+})
+
+void test('before the first transfer nothing is denied; permission is enough', async (t) => {
+  const own = await startInProcess(t, hub('192.0.2.1'), { objects: objects(['10.0.1.20']), watchConfig: true })
+  const resolver = await startInProcess(t, node(own.port), { isUnread: true })
+  const refused = await ask(resolver, 'api.backend.svc.cluster.local')
+  t.equal(refused.rcode, 'SERVFAIL')
+  t.equal(refused.ede[0]!.code, 14)
+  t.equal(resolver.server.inspect.readiness().isReady, false)
+  own.writeConfig(hub())
+  t.ok(await until(() => resolver.server.inspect.readiness().isReady, 15_000), 'ready')
+  t.equal((await ask(resolver, 'api.backend.svc.cluster.local')).text, '10.96.1.1')
+})
