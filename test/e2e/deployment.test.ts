@@ -111,11 +111,7 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
   })
 
   await t.test('rights of the service account', async (t) => {
-    await cluster.kubectl(['apply', '-k', join(root, 'k8s/overlays/daemonset')])
-    for (const [namespace, name] of [
-      ['peerdns', 'peerdns'],
-      ['peerdns-node', 'peerdns-node']
-    ] as const) {
+    for (const [namespace, name] of [['peerdns', 'peerdns']] as const) {
       const { token } = await cluster.serviceAccount(namespace, name)
       const api = apiOf(cluster, token)
       t.teardown(() => api.close())

@@ -125,7 +125,7 @@ test('node', { skip, timeout: 120_000 }, async (t) => {
 
   const config = join(folder, 'config.yaml')
   const source = `source: {manifests: [${join(root, 'config/cluster-b')}]}`
-  const written = readFileSync(join(overlay, 'config.yaml'), 'utf8').replace('source: {kubernetes: {}}', source)
+  const written = readFileSync(join(overlay, 'config.yaml'), 'utf8').replace(/source: \{mirror: .*\}/, source)
   t.match(written, source)
   writeFileSync(config, written)
   const serve = [process.execPath, join(root, 'src/cli/main.ts'), 'serve', '--config', config]
@@ -173,7 +173,7 @@ test('node', { skip, timeout: 120_000 }, async (t) => {
       for (const address of addresses) {
         for (const option of ['+notcp', '+tcp']) {
           const label = `${namespace === pod ? 'pod' : 'node'} ${address} ${option}`
-          // Cluster A cannot be reached from here, so the policy's second target answers.
+          // The cluster's own peerdns cannot be reached from here, so the policy's second target answers.
           t.match(await ask(namespace, address, 'api.backend', option), { code: 0, out: '10.1.1.20\n' }, label)
           t.match(await ask(namespace, address, 'kubernetes.default', option), { code: 0, out: '10.1.0.1\n' }, label)
         }

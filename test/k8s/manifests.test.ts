@@ -120,7 +120,6 @@ test('pods: no more power than they need', { skip }, async (t) => {
       if (image?.startsWith('peerdns:') === true) t.equal(image, `peerdns:${version}`, name)
       t.same([...env, ...envFrom], [], `${name}: nothing comes by the environment`)
     }
-    if (isNode) continue
     const isOurs = workload.metadata.name === 'peerdns'
     t.equal(pod.automountServiceAccountToken, isOurs, `${where}: a token only where the API is asked`)
   }
@@ -142,7 +141,7 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
   for (const built of [...builds, verified]) {
     const roles = ofKind<K8sObject & V1ClusterRole>(built, 'ClusterRole')
     const rules = roles.flatMap((role) => role.rules ?? [])
-    const hasSource = built.folder !== 'k8s/overlays/sidecar'
+    const hasSource = built.folder !== 'k8s/overlays/sidecar' && built.folder !== 'k8s/overlays/daemonset'
     const all = built === verified ? [...wanted, pods.name].sort() : wanted
     t.same(rules.flatMap(({ resources }) => resources ?? []).sort(), hasSource ? all : [], built.folder)
     for (const rule of rules) {
@@ -309,6 +308,10 @@ test('daemonset: the addresses made are those listened on, and one instance per 
   t.same(config.listen.map(({ address, port }) => [address.includes(':'), port]), [[false, 53], [true, 53]]) // prettier-ignore
   const script = mountedFiles(built, podOf(daemonSet), maker, '/opt/peerdns').get('node-address.sh')
   t.equal(script, readFileSync(join(root, 'k8s/overlays/daemonset/node-address.sh'), 'utf8'))
+  const hub = ofKind<K8sObject & V1Service>(builtOf('k8s/base'), 'Service').find(({ metadata }) => metadata.name === 'peerdns') // prettier-ignore
+  const asked = [{ host: hub?.spec?.clusterIP, port: 53 }]
+  t.same(config.cluster.source, { kind: 'mirror', servers: asked }, "the zones come from the cluster's own peerdns")
+  t.same(config.peers.map(({ servers }) => servers), [asked], 'and so does what is peered') // prettier-ignore
   t.same(daemonSet.spec?.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } })
 })
 
