@@ -121,7 +121,7 @@ export class RunningServer {
       serversOf: (peer) => this.peers.serversOf(peer)
     })
     this.mirrors.update(config)
-    this.zonesOut = new ZonesOut({ clock, random }, config, this.#view)
+    this.zonesOut = new ZonesOut({ clock, log, random }, config, this.#view)
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
   }

@@ -18,6 +18,11 @@ export function transferMetrics(inspect: Inspectable): Metric[] {
         ['broken', stats.brokenTotal]
       ])
     ),
+    counter(
+      'peerdns_tsig_failures_total',
+      'Queries whose TSIG is not good: another key, MAC or time.',
+      stats.badSignaturesTotal
+    ),
     counter('peerdns_transfer_records_total', 'Records sent in zone transfers.', stats.recordsTotal),
     counter('peerdns_transfer_bytes_total', 'Octets of the messages sent in zone transfers.', stats.octetsTotal),
     gauge(

@@ -33,7 +33,7 @@ const exportSection = section({
 
 export const transferSection = section({
   allow: option(list(networks()), [], 'Who may take zones by AXFR and IXFR; nobody unless set.'),
-  keys: notYet(option(list(keySection), [], 'TSIG keys, one of which a transfer must be signed with if any are set.')),
+  keys: option(list(keySection), [], 'TSIG keys, one of which a transfer must be signed with if any are set.'),
   notify: option(
     list(server()),
     [],

@@ -18,7 +18,6 @@ export function unsupported(config: Config): ConfigProblem[] {
   const { cluster, transfer } = config
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
-  if (transfer.keys.length > 0) addSection('transfer.keys', 'keys for zone transfer')
   const { namespaces, services, address, hideEmpty } = transfer.export
   if (namespaces.length + services.length > 0 || address !== 'clusterIP' || hideEmpty) {
     addSection('transfer.export', 'exporting zones')

@@ -93,6 +93,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
         checkingDisabled: false,
         client: { address: question.clientAddress, port: 0, transport: 'tcp' },
         peerdns: null,
+        signature: null,
         receivedAtMs: startedAtMs,
         trace
       }

@@ -95,6 +95,7 @@ async function answered(
     checkingDisabled: false,
     client: { address: clientAddress, port: 0, transport: 'tcp' },
     peerdns: null,
+    signature: null,
     receivedAtMs: parts.clock.nowMs(),
     trace: null
   }

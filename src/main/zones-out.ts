@@ -1,24 +1,34 @@
 /** Zones that others take: this cluster's, as the section `transfer` wants it, and who is told of their changes. */
 import { isIP } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/log.ts'
 import type { Config } from '../config/config.ts'
 import { openDatagrams } from '../peer/datagrams.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
 import { Notifier } from '../transfer/notifier.ts'
 import { Primary, type PrimaryOptions } from '../transfer/primary.ts'
+import type { TsigKey } from '../transfer/tsig-signer.ts'
 import type { ZoneSource } from '../transfer/zone-parts.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { KeyFiles } from './key-files.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
-type Dependencies = Readonly<{ clock: Clock; random: () => number }>
+type Dependencies = Readonly<{ clock: Clock; log: Logger; random: () => number }>
 
 export class ZonesOut {
   readonly primary: Primary
   readonly #notifier: Notifier
+  readonly #keyFiles: KeyFiles
+  #config: Config
+  #view: ClusterView
 
-  constructor({ clock, random }: Dependencies, config: Config, view: ClusterView) {
+  constructor({ clock, log, random }: Dependencies, config: Config, view: ClusterView) {
+    this.#config = config
+    this.#view = view
+    this.#keyFiles = new KeyFiles(clock, log, () => this.use(this.#config, this.#view))
+    this.#keyFiles.use(config.transfer.keys)
     const hosts = new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, clock)
-    this.primary = new Primary(clock, primaryOptions(config, view), zoneSource(view), {
+    this.primary = new Primary(clock, primaryOptions(config, view, this.#keyFiles.keys), zoneSource(view), {
       changed: (apex, isZone) => this.#notifier.changed(apex, isZone),
       noteInterest: (address, apex) => this.#notifier.noteInterest(address, apex)
     })
@@ -29,26 +39,37 @@ export class ZonesOut {
       open: openDatagrams,
       addressesOf: (host) => (isIP(host) === 0 ? hosts.addresses(host) : [host]),
       message: (apex) => this.primary.notifyMessage(apex, false),
-      sign: (message) => message
+      sign: (message, address) => this.primary.signFor(address, message)
     })
     this.#notifier.use(config.transfer.notify)
   }
 
+  /** The keys for transfers that could be read. */
+  get keys(): readonly TsigKey[] {
+    return this.#keyFiles.keys
+  }
+
   /** Takes over another configuration, or another view of the cluster. */
   use(config: Config, view: ClusterView): void {
+    this.#config = config
+    this.#view = view
+    this.#keyFiles.use(config.transfer.keys)
     this.#notifier.use(config.transfer.notify)
-    this.primary.use(primaryOptions(config, view), zoneSource(view))
+    this.primary.use(primaryOptions(config, view, this.#keyFiles.keys), zoneSource(view))
   }
 
   close(): void {
+    this.#keyFiles.close()
     this.#notifier.close()
     this.primary.close()
   }
 }
 
-function primaryOptions({ transfer, cluster }: Config, view: ClusterView): PrimaryOptions {
+function primaryOptions({ transfer, cluster }: Config, view: ClusterView, keys: readonly TsigKey[]): PrimaryOptions {
   return {
     allow: transfer.allow,
+    needsKey: transfer.keys.length > 0,
+    keys,
     export: transfer.export,
     schemaZones: [cluster.zone, cluster.clustersetZone],
     pods: (store) => ({

@@ -7,6 +7,7 @@
 import { CLASS, EDE, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import type { ClientSet } from '../policy/policy.ts'
 import { isTransferType } from '../transfer/primary.ts'
+import type { TsigCheck } from '../transfer/tsig-signer.ts'
 import { errorAnswer, type Answer } from './answer.ts'
 import type { Query } from './query.ts'
 import { maxInstances } from '../wire/peerdns-option.ts'
@@ -33,7 +34,7 @@ export type AcceptOptions = Readonly<{
   instanceId: string
   allow: ClientSet
   /** Knows who may take zones; those may ask for zones and their SOA wherever they are. */
-  primary: Readonly<{ permits(address: string): boolean }>
+  primary: Readonly<{ permits(address: string, signature: TsigCheck | null): boolean }>
 }>
 
 /** An answer for what is refused or answered without looking further; null: go on. */
@@ -41,12 +42,14 @@ export function accept(query: Query, options: AcceptOptions): Answer | null {
   const message = query.message
   if (message !== null) {
     if (message.edns !== null && message.edns.version > 0) return errorAnswer(RCODE.BADVERS)
-    if (message.tsig !== null) return errorAnswer(RCODE.NOTAUTH)
+    // What is wrong with it stands in the answer's TSIG record. RFC 8945 §5.2.
+    if (query.signature !== null && query.signature.error !== 0) return errorAnswer(RCODE.NOTAUTH)
     if (message.qclass !== CLASS.IN) return errorAnswer(RCODE.REFUSED)
   }
   const asksForZone = isTransferType(query.qtype) || query.qtype === RRTYPE.SOA
   const isAllowed =
-    options.allow.contains(query.client.address) || (asksForZone && options.primary.permits(query.client.address))
+    options.allow.contains(query.client.address) ||
+    (asksForZone && options.primary.permits(query.client.address, query.signature))
   if (!isAllowed) {
     return errorAnswer(RCODE.REFUSED, { code: EDE.PROHIBITED, text: 'this client is not in allow' })
   }

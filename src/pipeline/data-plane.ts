@@ -63,7 +63,7 @@ export class DataPlane implements Responder {
       if (rcode !== null) return this.#bareError(out, octets, size, rcode)
       const message = this.#parse(octets, size)
       if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)
-      const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
+      const query = this.#query(octets, message, client)
       const refusal = accept(query, this.#parts)
       const answer = refusal ?? answerZoneQuestion(this.#parts, query) ?? respondFromMemory(this.#parts, query)
       if (answer === null) return MISS
@@ -82,7 +82,7 @@ export class DataPlane implements Responder {
     const send = async (size: number): Promise<unknown> => stream.send(scratch.slice(0, size))
     try {
       const message = parseQuery(copy, copy.length)
-      const query = queryFromMessage(message, client, parts.clock.nowMs())
+      const query = this.#query(copy, message, client)
       let answer: Answer | null
       const found = answerZoneQuestion(parts, query)
       if (found !== null && isStream(found)) {
@@ -106,7 +106,7 @@ export class DataPlane implements Responder {
     stats.inFlight++
     try {
       const message = parseQuery(copy, copy.length)
-      const query = queryFromMessage(message, client, startedAtMs)
+      const query = this.#query(copy, message, client)
       const answer = await respond(parts, query)
       this.unenforced.observe(parts, query, answer)
       parts.freshness.gave(query, answer, parts.clock.nowMs())
@@ -124,9 +124,15 @@ export class DataPlane implements Responder {
     this.stats.overloaded++
     const message = this.#parse(octets, octets.length)
     if (message === null) return null
-    const query = queryFromMessage(message, client, this.#parts.clock.nowMs())
+    const query = this.#query(octets, message, client)
     const answer = errorAnswer(RCODE.SERVFAIL, { code: EDE.OTHER, text: 'too many queries in flight' })
     return scratch.slice(0, this.#finish(scratch, octets, query, message, answer))
+  }
+
+  #query(octets: Uint8Array, message: ParsedQuery, client: Client): Query {
+    const { clock, primary } = this.#parts
+    const signature = message.tsig === null ? null : primary.checkSignature(octets, message.tsig)
+    return queryFromMessage(message, client, clock.nowMs(), signature)
   }
 
   #parse(octets: Uint8Array, size: number): ParsedQuery | null {

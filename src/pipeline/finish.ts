@@ -1,11 +1,10 @@
 /** The last step: an answer becomes octets that fit what the client can take. */
 import { maxMessageOctets, maxUdpPayloadOctets, plainUdpPayloadOctets } from '../base/limits.ts'
-import { encodeEde, type Edns, type EdnsOption } from '../wire/edns.ts'
+import { bareOptOctets, encodeEde, type Edns, type EdnsOption } from '../wire/edns.ts'
 import { encodePeerdnsOption } from '../wire/peerdns-option.ts'
 import { RCODE } from '../wire/iana.ts'
 import type { ParsedQuery } from '../wire/query.ts'
 import { encodeResponse } from '../wire/response.ts'
-import { appendTsigError } from '../wire/tsig.ts'
 import type { Answer } from './answer.ts'
 import type { Query } from './query.ts'
 
@@ -59,7 +58,11 @@ export function finish(
   options: FinishOptions
 ): number {
   const isRefusal = answer.sections.rcode === RCODE.REFUSED
-  const limitOctets = Math.min(responseLimitOctets(message, query.client.transport), out.length)
+  const wholeLimitOctets = Math.min(responseLimitOctets(message, query.client.transport), out.length)
+  const roomOctets = query.signature?.roomOctets ?? 0
+  // Names of keys and algorithms may be longer than all that a client takes over UDP; such a one gets no TSIG.
+  const signature = message.questionEnd + bareOptOctets + roomOctets <= wholeLimitOctets ? query.signature : null
+  const limitOctets = signature === null ? wholeLimitOctets : wholeLimitOctets - roomOctets
   const size = encodeResponse(
     out,
     {
@@ -78,6 +81,5 @@ export function finish(
     limitOctets,
     options.random
   )
-  if (message.tsig === null) return size
-  return appendTsigError(out, size, limitOctets, message.tsig, RCODE.BADKEY)
+  return signature === null ? size : signature.sign(out, size)
 }

@@ -3,6 +3,7 @@ import type { ParsedQuery } from '../wire/query.ts'
 import { findPeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { Client } from '../server/responder.ts'
+import type { TsigCheck } from '../transfer/tsig-signer.ts'
 import type { Trace } from './trace.ts'
 
 export type Query = Readonly<{
@@ -16,13 +17,20 @@ export type Query = Readonly<{
   client: Client
   /** What a peerdns that asks us told about itself; null for everybody else. */
   peerdns: PeerdnsOption | null
+  /** What came of looking at its signature; null where it has none. */
+  signature: TsigCheck | null
   /** Monotonic milliseconds. */
   receivedAtMs: number
   /** Collects the steps of this query where somebody asked for them. */
   trace: Trace | null
 }>
 
-export function queryFromMessage(message: ParsedQuery, client: Client, receivedAtMs: number): Query {
+export function queryFromMessage(
+  message: ParsedQuery,
+  client: Client,
+  receivedAtMs: number,
+  signature: TsigCheck | null = null
+): Query {
   return {
     message,
     qname: message.qname,
@@ -33,6 +41,7 @@ export function queryFromMessage(message: ParsedQuery, client: Client, receivedA
     client,
     peerdns:
       message.edns === null || message.edns.options.length === 0 ? null : findPeerdnsOption(message.edns.options),
+    signature,
     receivedAtMs,
     trace: null
   }

@@ -31,7 +31,9 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   if (!isTransfer && qtype !== RRTYPE.SOA && qtype !== RRTYPE.NS) return null
   const { primary } = parts
   if (query.message === null) return null
-  if (!primary.permits(client.address)) return isTransfer ? refused(primary, 'no zone transfer for this client') : null
+  if (!primary.permits(client.address, query.signature)) {
+    return isTransfer ? refused(primary, primary.whyNot(client.address)) : null
+  }
   const part = primary.find(query.qname, peerdns !== null)
   if (part === 'not-authoritative') return isTransfer ? notAuthoritative(primary) : null
   if (part === 'hidden') return isTransfer ? refused(primary, 'the export policy does not show this name') : null
@@ -41,7 +43,7 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   if (!isTransfer && isSuffix && query.recursionDesired) return null
   if (qtype === RRTYPE.NS) return isSuffix ? answerOfPart(parts, query, part, part.ns) : null
   // A peerdns that holds a connection is told down that one.
-  if (peerdns?.subscribe !== true) primary.noteInterest(client.address, part)
+  if (peerdns?.subscribe !== true) primary.noteInterest(client.address, part, query.signature)
   if (client.transport === 'tcp') {
     const begins = peerdns?.subscribe === true && !primary.isSubscribed(client, part)
     if (isTransfer || begins) return { streamOf: part }
@@ -77,7 +79,7 @@ export async function streamZone(
       serial,
       peerdns: query.peerdns,
       edns: transferEdns(primary, query, message, part),
-      signer: null
+      signer: query.signature
     },
     stream
   )

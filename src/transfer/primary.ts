@@ -4,12 +4,14 @@
  * It knows messages and connections, but no sockets: the pipeline brings the questions and the listener's connection.
  */
 import type { Clock } from '../base/clock.ts'
-import { transferTimeoutMs } from '../base/limits.ts'
+import { notifyPeers, transferTimeoutMs } from '../base/limits.ts'
 import type { NetworkSet } from '../base/network.ts'
 import type { Edns, EdnsOption } from '../wire/edns.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
+import { equalOctets } from '../wire/octets.ts'
 import { encodePeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
+import type { Tsig } from '../wire/tsig.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { ExportRule, type ExportLists } from './export-rule.ts'
@@ -20,12 +22,16 @@ import { ZoneSender, type MetaSource } from './send-zone.ts'
 import { Subscriptions, type Connection, type PushStream } from './subscriptions.ts'
 import { TransferSlots } from './transfer-slots.ts'
 import { makeTransferStats, type TransferStats } from './transfer-stats.ts'
+import { checkTsig, signRequest, type TsigCheck, type TsigKey } from './tsig-signer.ts'
 import { ZoneParts, type PartFound, type ZoneSource } from './zone-parts.ts'
 import { ZonePart, type PartDifference } from './zone-part.ts'
 
 export type PrimaryOptions = Readonly<{
   /** Who may take zones. */
   allow: NetworkSet
+  /** Whether transfers must be signed; also where none of the keys could be read. */
+  needsKey: boolean
+  keys: readonly TsigKey[]
   export: ExportLists
   /** Cluster zone and clusterset zone: their names follow the Kubernetes schema, and suffixes can be taken alone. */
   schemaZones: readonly DomainName[]
@@ -66,12 +72,16 @@ export class Primary {
   readonly #slots = new TransferSlots()
   readonly #subscriptions: Subscriptions
   readonly #listener: ChangeListener
+  /** Which key a server signed with last, by its address; the one that asked longest ago goes first. */
+  readonly #keyOf = new Map<string, DomainName>()
   #options: PrimaryOptions
+  #keys: ReadonlyMap<DomainName, TsigKey>
   #parts: ZoneParts
 
   constructor(clock: Clock, options: PrimaryOptions, source: ZoneSource, listener: ChangeListener = nobody) {
     this.#clock = clock
     this.#options = options
+    this.#keys = byName(options.keys)
     this.#listener = listener
     this.#subscriptions = new Subscriptions(clock, this.stats, (apex) => this.notifyMessage(apex, true))
     this.#parts = this.#partsOf(options, source)
@@ -80,9 +90,12 @@ export class Primary {
   /** Takes over another configuration, or other zones, and tells those who wait for changes. */
   use(options: PrimaryOptions, source: ZoneSource): void {
     this.#parts.close()
+    // Who subscribed with another key comes again and shows the new one.
+    const hasSameKeys = options.needsKey === this.#options.needsKey && isSameKeys(options.keys, this.#options.keys)
     this.#options = options
+    this.#keys = byName(options.keys)
     this.#parts = this.#partsOf(options, source)
-    this.#subscriptions.keepOnly(({ address }) => this.permits(address))
+    this.#subscriptions.keepOnly(({ address }) => hasSameKeys && options.allow.contains(address))
     this.announce()
   }
 
@@ -102,12 +115,31 @@ export class Primary {
   }
 
   /** Whether a client may take zones at all. */
-  permits(address: string): boolean {
-    return this.#options.allow.contains(address)
+  permits(address: string, signature: TsigCheck | null): boolean {
+    const { allow, needsKey } = this.#options
+    return allow.contains(address) && (!needsKey || (signature !== null && signature.key !== null))
   }
 
-  get isOpen(): boolean {
-    return this.#options.allow.networks.length > 0
+  /** Why a client may not, in words. */
+  whyNot(address: string): string {
+    const isListed = this.#options.allow.contains(address)
+    return isListed ? 'a zone transfer must be signed with a key' : 'no zone transfer for this client'
+  }
+
+  /** Looks at the signature of a query of anybody. */
+  checkSignature(octets: Uint8Array, tsig: Tsig): TsigCheck {
+    const check = checkTsig(octets, tsig, this.#keys, () => this.#nowSeconds())
+    if (check.error !== 0) this.stats.badSignaturesTotal += 1
+    return check
+  }
+
+  /** The message signed with the key that a server used last, or with the only one; as it is where that is not known. */
+  signFor(address: string, message: Uint8Array): Uint8Array {
+    const name = this.#keyOf.get(address)
+    const [only] = this.#options.keys
+    const key = name === undefined ? undefined : this.#keys.get(name)
+    const chosen = key ?? (this.#options.keys.length === 1 ? only : undefined)
+    return chosen === undefined ? message : signRequest(message, chosen, this.#nowSeconds())
   }
 
   get isReady(): boolean {
@@ -144,7 +176,10 @@ export class Primary {
   }
 
   /** Somebody who may take zones asked for one, or for its SOA. */
-  noteInterest(address: string, part: ZonePart): void {
+  noteInterest(address: string, part: ZonePart, signature: TsigCheck | null = null): void {
+    this.#keyOf.delete(address)
+    if (signature?.key !== undefined && signature.key !== null) this.#keyOf.set(address, signature.key.name)
+    if (this.#keyOf.size > notifyPeers) this.#keyOf.delete(this.#keyOf.keys().next().value!)
     this.#listener.noteInterest(address, part.apex)
   }
 
@@ -232,6 +267,10 @@ export class Primary {
     this.stats.recordsTotal += sender.recordsSent
   }
 
+  #nowSeconds(): number {
+    return Math.floor(this.#clock.epochMs() / 1000)
+  }
+
   #changed({ apex, store }: ZonePart): void {
     const { source } = this.#parts
     const isGiven = (toPeerdns: boolean): boolean => source.stores.some((own) => source.given(own, toPeerdns) === store)
@@ -249,6 +288,16 @@ export class Primary {
     })
   }
 }
+
+const byName = (keys: readonly TsigKey[]): ReadonlyMap<DomainName, TsigKey> =>
+  new Map(keys.map((key) => [key.name, key]))
+
+const isSameKeys = (one: readonly TsigKey[], other: readonly TsigKey[]): boolean =>
+  one.length === other.length &&
+  one.every((key, at) => {
+    const { name, algorithm, secret } = other[at]!
+    return key.name === name && key.algorithm === algorithm && equalOctets(key.secret, secret)
+  })
 
 const nobody: ChangeListener = { changed() {}, noteInterest() {} }
 

@@ -8,6 +8,8 @@ export type TransferStats = {
   currentTotal: number
   /** Transfers refused: networks, keys, export policy. */
   refusedTotal: number
+  /** Queries of any kind whose TSIG is not good: another key, MAC or time. */
+  badSignaturesTotal: number
   /** Transfers of names that are no zone of ours. */
   notAuthoritativeTotal: number
   /** Transfers that found too many others waiting. */
@@ -31,6 +33,7 @@ export const makeTransferStats = (): TransferStats => ({
   differencesTotal: 0,
   currentTotal: 0,
   refusedTotal: 0,
+  badSignaturesTotal: 0,
   notAuthoritativeTotal: 0,
   overloadedTotal: 0,
   brokenTotal: 0,

@@ -20,6 +20,9 @@ export const RCODE = {
   NOTAUTH: 9, NOTZONE: 10, BADVERS: 16, BADKEY: 17, BADTIME: 18, BADTRUNC: 22, BADCOOKIE: 23
 } as const
 
+/** As the error of a TSIG record, BADVERS' number means BADSIG. RFC 8945 §3. */
+export const badSignature = 16
+
 /** EDNS option codes. */
 export const OPTION = { NSID: 3, ECS: 8, COOKIE: 10, KEEPALIVE: 11, PADDING: 12, EDE: 15 } as const
 

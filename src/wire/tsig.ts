@@ -1,5 +1,5 @@
 /**
- * TSIG (RFC 8945): what a signed message says about its key, and the unsigned TSIG that answers one we cannot check.
+ * TSIG (RFC 8945): what a signed message says about its key.
  *
  * Computing and checking MACs is left to those who have keys.
  */
@@ -74,25 +74,15 @@ export function tsigRdata(tsig: Omit<Tsig, 'keyName' | 'start'>): Uint8Array {
   return rdata
 }
 
-/**
- * Puts the unsigned TSIG of an error at the end of a response and returns its new size (RFC 8945 §5.3.2: empty MAC, the
- * client's key name, algorithm, time and id given back). The response's RCODE is the caller's: NOTAUTH for BADKEY (§5.2.1).
- *
- * Where it does not fit into `limitOctets`, the response stays as it is.
- * @param error the TSIG error, such as `RCODE.BADKEY`.
- */
-export function appendTsigError(out: Uint8Array, size: number, limitOctets: number, tsig: Tsig, error: number): number {
-  const empty = new Uint8Array(0)
-  const rdata = tsigRdata({ ...tsig, mac: empty, other: empty, error })
-  const end = size + tsig.keyName.length + 10 + rdata.length
-  if (end > Math.min(limitOctets, out.length)) return size
-  out.set(octetsOf(tsig.keyName), size)
-  const at = size + tsig.keyName.length
+/** Puts a TSIG record at the end of a message, counts it in the header, and returns the new size; there must be room. */
+export function appendTsig(out: Uint8Array, size: number, keyName: DomainName, rdata: Uint8Array): number {
+  out.set(octetsOf(keyName), size)
+  const at = size + keyName.length
   writeU16(out, at, RRTYPE.TSIG)
   writeU16(out, at + 2, CLASS.ANY)
   writeU32(out, at + 4, 0)
   writeU16(out, at + 8, rdata.length)
   out.set(rdata, at + 10)
   writeU16(out, ARCOUNT_AT, readU16(out, ARCOUNT_AT) + 1)
-  return end
+  return at + 10 + rdata.length
 }

@@ -23,6 +23,7 @@ const query = (qname = api, qtype: number = RRTYPE.A): Query => ({
   checkingDisabled: false,
   client: { address: '127.0.0.1', port: 0, transport: 'udp' },
   peerdns: null,
+  signature: null,
   receivedAtMs: 0,
   trace: null
 })

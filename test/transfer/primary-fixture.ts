@@ -101,6 +101,8 @@ export const sourceOf = (...stores: ZoneStore[]): ZoneSource => ({
 
 export const openTo = (networks: readonly string[], rest: Partial<PrimaryOptions> = {}): PrimaryOptions => ({
   allow: NetworkSet.parse(networks),
+  needsKey: false,
+  keys: [],
   export: { namespaces: [], services: [] },
   schemaZones: [parseName(zoneName)],
   pods: () => ({ mode: 'insecure', ttlSeconds: 5 }),

@@ -2,7 +2,10 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { encodePeerdnsOption, findPeerdnsOption, type PeerdnsOption } from '../../src/wire/peerdns-option.ts'
@@ -206,5 +209,72 @@ void test('transfers: dig and kdig understand them', async (t) => {
     t.ok(axfr.some((line) => /^api\.backend\.svc\.cluster\.local\.\s+5\s+IN\s+A\s+10\.1\.1\.20$/.test(line)))
     t.equal((await run(`IXFR=${serial}`, 'cluster.local')).length, 1, `${tool}: nothing new`)
     t.same((await run('IXFR=1', 'cluster.local')).sort(), axfr.sort(), `${tool}: the whole zone instead`)
+  }
+})
+
+void test('transfers: with keys, only to those who sign with one; dig and kdig check each message', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'peerdns-keys-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const secrets = { one: 'c2VjcmV0IG9mIG9uZQ==', two: 'YW5vdGhlciBzZWNyZXQ=', three: 'YSB0aGlyZCBzZWNyZXQ=' }
+  writeFileSync(join(folder, 'one'), `${secrets.one}\n`)
+  writeFileSync(join(folder, 'two'), secrets.two)
+  const key = (name: string, algorithm: string): string =>
+    `{name: ${name}.example, algorithm: ${algorithm}, file: ${join(folder, name)}}`
+  const list = [key('one', 'hmac-sha256'), key('two', 'hmac-sha512'), key('missing', 'hmac-sha256')].join(', ')
+  const many = Array.from({ length: 800 }, (_, i) => service(`s${i}.big`, `10.1.${i >> 8}.${i & 255}`)).flat()
+  const server = await startInProcess(t, clusterB(`forward: []\ntransfer: {allow: [127.0.0.1], keys: [${list}]}\n`), {
+    objects: [...objects, ...many]
+  })
+  const { stats } = server.server.zonesOut.primary
+  t.match(await ask(server, 'cluster.local', { type: 'AXFR', isTcp: true }), { rcode: 'REFUSED', ede: [{ code: 18 }] })
+  t.equal(stats.refusedTotal, 1)
+  const suffix = 'backend.svc.cluster.local'
+  t.same((await ask(server, suffix, { type: 'SOA', recursionDesired: false })).answer, [], 'nor the SOA of a suffix')
+
+  const run = async (tool: string, name: string, algorithm: string, secret: string, ...rest: string[]) => {
+    const args = ['@127.0.0.1', '-p', String(server.port), '-y', `${algorithm}:${name}.example:${secret}`, ...rest]
+    return (await promisify(execFile)(tool, args).catch((error: { stdout: string }) => error)).stdout
+  }
+  for (const tool of ['dig', 'kdig']) {
+    if (spawnSync(tool, ['-h']).error !== undefined) {
+      t.pass(tool, { skip: `${tool} is not installed` })
+      continue
+    }
+    for (const [name, algorithm, secret] of [
+      ['one', 'hmac-sha256', secrets.one],
+      ['two', 'hmac-sha512', secrets.two]
+    ] as const) {
+      const axfr = await run(tool, name, algorithm, secret, 'AXFR', 'cluster.local')
+      t.match(axfr, /s799\.big\.svc\.cluster\.local\./, `${tool}: ${name}`)
+      t.notMatch(axfr, /BADSIG|BADKEY|Couldn't verify|failed/, `${tool}: ${name} is right in every message`)
+      t.match(
+        await run(tool, name, algorithm, secret, '+norec', 'SOA', suffix),
+        /NOERROR[^]*SOA\s+ns\.dns/,
+        'the SOA too'
+      )
+      t.match(await run(tool, name, algorithm, secret, 'A', 'api.backend.svc.cluster.local'), /10\.1\.1\.20/)
+    }
+    const wrong = await run(tool, 'one', 'hmac-sha256', secrets.two, 'SOA', 'cluster.local')
+    t.match(wrong, /NOTAUTH|BADKEY|BADSIG/, `${tool}: another secret`)
+    t.match(
+      await run(tool, 'three', 'hmac-sha256', secrets.three, 'SOA', 'cluster.local'),
+      /NOTAUTH|BADKEY|BADSIG/,
+      `${tool}: another key`
+    )
+    t.match(await run(tool, 'missing', 'hmac-sha256', secrets.three, 'SOA', 'cluster.local'), /NOTAUTH|BADKEY|BADSIG/)
+  }
+  const refusedBefore = stats.badSignaturesTotal
+  t.ok(refusedBefore >= 3)
+
+  // Over the old file in one step, as a mounted Secret changes.
+  writeFileSync(join(folder, 'new'), secrets.three)
+  renameSync(join(folder, 'new'), join(folder, 'one'))
+  await until('the new secret is taken', () => {
+    const [first] = server.server.zonesOut.keys
+    return Buffer.from(first!.secret).toString('base64') === secrets.three
+  })
+  if (spawnSync('dig', ['-h']).error === undefined) {
+    t.match(await run('dig', 'one', 'hmac-sha256', secrets.three, 'AXFR', 'cluster.local'), /s799\.big/)
+    t.match(await run('dig', 'one', 'hmac-sha256', secrets.one, 'SOA', 'cluster.local'), /NOTAUTH|BADKEY|BADSIG/)
   }
 })

@@ -1,13 +1,10 @@
 import { test } from 'tap'
 import { encodeEde } from '../../src/wire/edns.ts'
 import { RCODE } from '../../src/wire/iana.ts'
-import { decodeMessage, encodeMessage } from '../../src/wire/message.ts'
 import { parseName } from '../../src/wire/name.ts'
-import { parseQuery } from '../../src/wire/query.ts'
 import { nameRdata } from '../../src/wire/rdata.ts'
-import { encodeBareError, encodeResponse } from '../../src/wire/response.ts'
+import { encodeBareError } from '../../src/wire/response.ts'
 import type { RRset } from '../../src/wire/rr.ts'
-import { appendTsigError } from '../../src/wire/tsig.ts'
 import { rrset, soa } from '../support/records.ts'
 import { hex, messageToLines } from './message-text.ts'
 import { addresses, asked, decode, encode, name, noEdns, response } from './response-fixture.ts'
@@ -92,23 +89,4 @@ test('encodeBareError turns the header round', async (t) => {
   t.equal(encodeBareError(out, query, query.length, RCODE.NOTIMP), 12)
   t.same(out.subarray(0, 13), hex('abcd f904 0000 0000 0000 0000 ee'), 'id, opcode and RD are kept, all else is not')
   t.equal(encodeBareError(out, hex('abcd 01'), 3, RCODE.FORMERR), 0, 'no header to turn round')
-})
-
-test('appendTsigError answers a key nobody knows', async (t) => {
-  const tsig =
-    '05 6e6f6b6579 00 00fa 00ff 00000000 003d 0b 686d61632d736861323536 00 00006553f100 012c 0020 00*32 1122 0000 0000'
-  const query = Uint8Array.from([...hex('1122 0100 0001 0000 0000 0001'), ...asked, ...hex(tsig)])
-  const parsed = parseQuery(query, query.length)
-  const out = new Uint8Array(512)
-  const size = encodeResponse(out, response({ rcode: RCODE.NOTAUTH }), 512, Math.random)
-  const end = appendTsigError(out, size, 512, parsed.tsig!, RCODE.BADKEY)
-  const message = decodeMessage(out.subarray(0, end))
-  t.equal(message.rcode, RCODE.NOTAUTH)
-  t.same(
-    messageToLines(message).slice(2),
-    ['additional nokey. 0 ANY TSIG hmac-sha256. 1700000000 300 0 4386 BADKEY 0', 'edns 0 1232'],
-    'the key, algorithm, time and id of the query, no MAC'
-  )
-  t.same(decodeMessage(encodeMessage(message)), message)
-  t.equal(appendTsigError(out, size, end - 1, parsed.tsig!, RCODE.BADKEY), size, 'left out where it does not fit')
 })
