@@ -100,9 +100,9 @@ async function healthOf(server: ServerProcess): Promise<Map<string, string>> {
 /** When each peer was first seen down, until `stop`. */
 function watchHealth(server: ServerProcess): { downAtMs: Map<string, number>; stop: () => Promise<void> } {
   const downAtMs = new Map<string, number>()
-  let isOver = false
+  const over = new AbortController()
   const watching = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       for (const [name, health] of await healthOf(server)) {
         if (health === 'down' && !downAtMs.has(name)) downAtMs.set(name, performance.now())
       }
@@ -112,7 +112,7 @@ function watchHealth(server: ServerProcess): { downAtMs: Map<string, number>; st
   return {
     downAtMs,
     stop: async () => {
-      isOver = true
+      over.abort()
       await watching
     }
   }
