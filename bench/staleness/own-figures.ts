@@ -18,14 +18,14 @@ export type OwnFigures = Readonly<{
 
 export async function ownFigures(setUps: readonly SetUp[], trials: readonly Trial[]): Promise<OwnFigures[]> {
   const figures: OwnFigures[] = []
-  for (const { id, title, peerdns, isTold } of setUps) {
-    if (peerdns === null || !isTold) continue
+  for (const { id, title, toldAdminUrl } of setUps) {
+    if (toldAdminUrl === null) continue
     const pairs: [own: number, observed: number][] = []
     let missing = 0
     for (const { name, atMs, sliceMs, bySetUp } of trials) {
       const { lastStaleAtMs } = bySetUp[id]!
       if (lastStaleAtMs === null || sliceMs === null) continue
-      const response = await fetch(`${peerdns.adminUrl}/api/v1/propagation?name=${name}`)
+      const response = await fetch(`${toldAdminUrl}/api/v1/propagation?name=${name}`)
       const { changes } = (await response.json()) as PropagationJson
       const own = changes.find(({ peer, staleMs }) => peer !== null && staleMs !== null)?.staleMs
       if (own === undefined || own === null) missing++

@@ -31,6 +31,8 @@ export type PeerdnsOnB = Readonly<{
   maxTtlSeconds?: number
 }>
 
+type Far = Readonly<{ port: number; adminUrl: string }>
+
 export class Fleet {
   readonly #a: Cluster
   readonly #b: Cluster
@@ -70,9 +72,9 @@ export class Fleet {
   }
 
   /** As `peerdnsOnB`, but in a namespace from which no API server can be reached: its own zone is empty. */
-  async peerdnsFarAway({ namespace }: FarAway, options: PeerdnsOnB): Promise<number> {
+  async peerdnsFarAway({ namespace }: FarAway, options: PeerdnsOnB): Promise<Far> {
     const { server: address } = linkAddresses
-    const [port, observePort] = [await freePort(), await freePort()]
+    const [port, adminPort] = [await freePort(), await freePort()]
     const folder = join(this.#b.folder, options.name)
     mkdirSync(join(folder, 'manifests'), { recursive: true })
     const file = join(folder, 'peerdns.yaml')
@@ -80,7 +82,7 @@ export class Fleet {
       file,
       `cluster: {name: cluster-b, source: {manifests: [./manifests/]}}
 listen: ["${address}:${port}"]
-observe: "${address}:${observePort}"
+admin: "${address}:${adminPort}"
 forward: []
 log: {level: warn}
 ${policyTo(options)}`
@@ -90,12 +92,12 @@ ${policyTo(options)}`
       folder: this.#b.folder,
       command: 'ip',
       args: ['netns', 'exec', namespace, process.execPath, command, 'serve', '--config', file],
-      isReady: async () => (await fetch(`http://${address}:${observePort}/readyz`)).ok
+      isReady: async () => (await fetch(`http://${address}:${adminPort}/readyz`)).ok
     })
     this.#parts.push(part)
     this.#b.adopt(part)
     await part.start()
-    return port
+    return { port, adminUrl: `http://${address}:${adminPort}` }
   }
 
   async stop(): Promise<void> {

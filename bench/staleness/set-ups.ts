@@ -11,8 +11,8 @@ export type SetUp = Readonly<{
   server: ObservedServer
   /** Where B's is a peerdns. */
   peerdns: LiveServer | null
-  /** Whether A tells it of changes. */
-  isTold: boolean
+  /** Where A tells B's peerdns of changes, its status API. */
+  toldAdminUrl: string | null
 }>
 
 /** TTL in seconds of A's records where it is not what is compared. */
@@ -25,7 +25,7 @@ const open = 'transfer: {allow: [127.0.0.0/8, 100.64.0.0/10]}\n'
 export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
   const opened = await fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
   const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer: `${host}:${opened.port}`, mirror: true })
-  return [{ ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), isTold: true }]
+  return [{ ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl }]
 }
 
 export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
@@ -57,13 +57,11 @@ const farAway = { delayMs: 50, lossShare: 0.01 }
 /** B in a network namespace of its own, far from A; all it has of A comes over that way. */
 export async function linkSetUps(fleet: Fleet): Promise<SetUp[]> {
   const far = await fleet.farAway(farAway.delayMs, farAway.lossShare)
-  const { a, server } = linkAddresses
+  const { a } = linkAddresses
   const opened = await fleet.peerdnsOnA({ name: 'a-far', ttlSeconds: usualTtlSeconds, more: open, listen: [a] })
   const peer = `${a}:${opened.port}`
   const mirror = await fleet.peerdnsFarAway(far, { name: 'b-far-mirror', peer, mirror: true })
-  return [
-    { id: 'far-mirror', title: 'peerdns, mirror', server: { id: 'far-mirror', host: server, port: mirror }, ...notLive }
-  ]
+  return [farSetUp('far-mirror', 'peerdns, mirror', mirror)]
 }
 
 export const sweptTtlsSeconds = [0, 1, 5, 10, 30] as const
@@ -80,7 +78,7 @@ export async function sweepSetUps(fleet: Fleet): Promise<SetUp[]> {
   )
 }
 
-const notLive = { peerdns: null, isTold: false } as const
+const notLive = { peerdns: null, toldAdminUrl: null } as const
 
 const corednsSetUp = (id: string, title: string, port: number, hasJavaClient = false): SetUp => ({
   id,
@@ -94,5 +92,17 @@ const peerdnsSetUp = (id: string, title: string, peerdns: LiveServer, hasJavaCli
   title,
   server: { id, host, port: peerdns.port, hasJavaClient },
   peerdns,
-  isTold: false
+  toldAdminUrl: null
+})
+
+const farSetUp = (
+  id: string,
+  title: string,
+  { port, adminUrl }: Readonly<{ port: number; adminUrl: string }>
+): SetUp => ({
+  id,
+  title,
+  server: { id, host: linkAddresses.server, port },
+  peerdns: null,
+  toldAdminUrl: adminUrl
 })

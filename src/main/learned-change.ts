@@ -14,19 +14,29 @@ export type LearnedFrom = Readonly<{
   clockOffsetMs: number | null
 }>
 
-/** One for each step that tells its times; steps of a server that tells none are left out. */
+/** One for each moment that the steps tell; steps of a server that tells no times are left out. */
 export function learnedChanges(from: LearnedFrom, change: ZoneChange, steps: readonly Step[]): LearnedChange[] {
   const { peer, mappings, clockOffsetMs } = from
   const types = touchedTypes(change)
-  return steps.flatMap(({ owners, times }) => {
+  const common = { peer, target: `peer:${peer}`, zone: change.zone, serial: change.toSerial, clockOffsetMs }
+  return steps.flatMap(({ owners, times, laterMs }) => {
     if (times === null) return []
-    const touched = owners.flatMap((owner) => {
+    const touchedAt = new Map<number, TouchedName[]>([[times.originAtMs, []]])
+    for (const owner of owners) {
       const ofOwner = types.get(owner)
-      return ofOwner === undefined ? [] : mappings.map((mapping) => ({ name: toOurs(owner, mapping), types: ofOwner }))
-    })
-    const { originAtMs, learnedAtMs: primaryAtMs } = times
-    const common = { peer, target: `peer:${peer}`, zone: change.zone, serial: change.toSerial }
-    return [{ ...common, originAtMs, primaryAtMs, clockOffsetMs, touched }]
+      if (ofOwner === undefined) continue
+      const originAtMs = times.originAtMs + (laterMs.get(owner) ?? 0)
+      const touched = touchedAt.get(originAtMs) ?? []
+      for (const mapping of mappings) touched.push({ name: toOurs(owner, mapping), types: ofOwner })
+      touchedAt.set(originAtMs, touched)
+    }
+    return Array.from(touchedAt, ([originAtMs, touched]) => ({
+      ...common,
+      originAtMs,
+      // The server tells when it learned of the first one.
+      primaryAtMs: Math.max(times.learnedAtMs, originAtMs),
+      touched
+    }))
   })
 }
 

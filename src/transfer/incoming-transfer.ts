@@ -11,11 +11,12 @@ import { groupRRsets, type Message } from '../wire/message.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import { rdataKey, readSoa } from '../wire/rdata.ts'
 import type { ResourceRecord, RRset } from '../wire/rr.ts'
-import type { ServiceState, ServiceStateChange, ZoneChange } from '../zone/zone-change.ts'
+import type { LateChange, ServiceState, ServiceStateChange, ZoneChange } from '../zone/zone-change.ts'
 import { ZoneStore, type Synthesize } from '../zone/zone-store.ts'
 import { composeDeltas, isSameSoaButSerial, soaRecord } from './compose-deltas.ts'
 import { Coverage } from './coverage.ts'
 import {
+  decodeLater,
   decodeMeta,
   decodeName,
   decodeState,
@@ -39,7 +40,12 @@ export type Taken = Readonly<{
 export type Times = Pick<TransferMeta, 'originAtMs' | 'learnedAtMs' | 'sentAtMs'> | null
 
 /** One step of several that came together: the names that it touched, and when it happened. */
-export type Step = Readonly<{ owners: readonly DomainName[]; times: Times }>
+export type Step = Readonly<{
+  owners: readonly DomainName[]
+  times: Times
+  /** How much later than `times` says some of the names were touched, in milliseconds. */
+  laterMs: ReadonlyMap<DomainName, number>
+}>
 
 export type TransferOutcome =
   | Readonly<{ kind: 'zone'; taken: Taken; times: Times }>
@@ -129,7 +135,7 @@ export class IncomingTransfer {
     for (const { owner, type, rdata } of records.filter(isPrivate)) {
       if (type === privateType.meta) this.#takeMeta(owner, rdata)
       else if (type === privateType.state) services.push({ owner, after: decodeState(rdata) })
-      else {
+      else if (type === privateType.name) {
         decodeName(rdata)
         names.push({ owner, exists: true })
       }
@@ -196,12 +202,15 @@ export class IncomingTransfer {
     const sets = composeDeltas(steps, (owner, type) => store.rrset(owner, type))
     const last = steps.at(-1)!.meta
     const nowMs = this.#options.clock.epochMs()
+    const originAtMs = steps.find(({ meta }) => meta !== null)?.meta?.originAtMs ?? nowMs
+    const late = lateOwners(steps, originAtMs)
     const change: ZoneChange = {
       zone: store.apex,
       epoch: store.epoch,
       fromSerial: store.serial,
       toSerial: readSoa(soa.rdata).serial,
-      originAtMs: steps.find(({ meta }) => meta !== null)?.meta?.originAtMs ?? nowMs,
+      originAtMs,
+      ...(late.length > 0 && { late }),
       learnedAtMs: nowMs,
       sets,
       services: composeStates(steps, (owner) => store.serviceState(owner)),
@@ -217,18 +226,19 @@ export class IncomingTransfer {
     return {
       kind: 'change',
       change: applied,
-      steps: steps.map((step) => ({ owners: ownersOf(step), times: step.meta }))
+      steps: steps.map((step) => ({ owners: ownersOf(step), times: step.meta, laterMs: step.laterMs }))
     }
   }
 
   #step({ deleted, added }: Delta): DeltaStep {
-    const step: DeltaStep = { deleted: [], added: [], states: [], names: [], meta: null }
+    const step: DeltaStep = { deleted: [], added: [], states: [], names: [], laterMs: new Map(), meta: null }
     const split = (records: readonly ResourceRecord[], plain: ResourceRecord[], isAdded: boolean): void => {
       for (const record of records) {
         const { owner, type, rdata } = record
         if (this.#epoch === null || !isPrivateType(type)) plain.push(record)
         else if (type === privateType.state) step.states.push({ owner, state: decodeState(rdata), isAdded })
         else if (type === privateType.name) step.names.push({ owner, exists: isAdded })
+        else if (type === privateType.later) step.laterMs.set(owner, decodeLater(rdata))
         else {
           const meta = decodeMeta(rdata)
           if (owner !== this.#options.apex || meta.epoch !== this.#epoch) {
@@ -250,6 +260,7 @@ type DeltaStep = {
   readonly added: ResourceRecord[]
   readonly states: { owner: DomainName; state: ServiceState; isAdded: boolean }[]
   readonly names: { owner: DomainName; exists: boolean }[]
+  readonly laterMs: Map<DomainName, number>
   meta: TransferMeta | null
 }
 
@@ -294,6 +305,21 @@ function composeNames(steps: readonly DeltaStep[]): { owner: DomainName; exists:
     else changes.set(owner, exists)
   }
   return Array.from(changes, ([owner, exists]) => ({ owner, exists }))
+}
+
+/** The names that were touched later than the first change of all steps. */
+function lateOwners(steps: readonly DeltaStep[], originAtMs: number): LateChange[] {
+  const first = new Map<DomainName, number>()
+  for (const step of steps) {
+    if (step.meta === null) continue
+    for (const owner of ownersOf(step)) {
+      const atMs = step.meta.originAtMs + (step.laterMs.get(owner) ?? 0)
+      first.set(owner, Math.min(first.get(owner) ?? atMs, atMs))
+    }
+  }
+  return Array.from(first, ([owner, atMs]) => ({ owner, originAtMs: atMs })).filter(
+    (one) => one.originAtMs > originAtMs
+  )
 }
 
 function ownersOf({ deleted, added, states, names }: DeltaStep): DomainName[] {

@@ -9,12 +9,12 @@ import { WireError } from '../base/errors.ts'
 import { maxEpochOctets, maxRecordTtlSeconds } from '../base/limits.ts'
 import { CLASS } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
-import { latin1Of, octetsOf, readU32, readU48, writeU32, writeU48 } from '../wire/octets.ts'
+import { latin1Of, octetsOf, readU16, readU32, readU48, writeU16, writeU32, writeU48 } from '../wire/octets.ts'
 import type { Rdata, ResourceRecord } from '../wire/rr.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
 
 /** From the range for private use, 65280 to 65534 (RFC 6895 §3.1). */
-export const privateType = { meta: 65_313, state: 65_314, name: 65_315 } as const
+export const privateType = { meta: 65_313, state: 65_314, name: 65_315, later: 65_316 } as const
 
 export type PodMode = 'disabled' | 'insecure' | 'verified'
 
@@ -39,8 +39,7 @@ const states: readonly ServiceState[] = ['present', 'empty', 'unknown']
 const fixedMetaOctets = 1 + 3 * 6 + 1 + 4 + 1
 
 /** Whether records of this type are ours and belong into no store. */
-export const isPrivateType = (type: number): boolean =>
-  type === privateType.meta || type === privateType.state || type === privateType.name
+export const isPrivateType = (type: number): boolean => type >= privateType.meta && type <= privateType.later
 
 /** An epoch is printable ASCII without spaces, at least one character. */
 export const isEpoch = (text: string): boolean => text.length <= maxEpochOctets && /^[!-~]+$/.test(text)
@@ -96,6 +95,25 @@ export const encodeName = (): Rdata => Uint8Array.of(version)
 
 /** @throws WireError BAD_RDATA */
 export const decodeName = (rdata: Rdata): void => checkVersion(rdata)
+
+/** How much later than the serial's origin time the name was touched; milliseconds, at most 65,535. */
+export const encodeLater = (laterMs: number): Rdata => {
+  const rdata = new Uint8Array(3)
+  rdata[0] = version
+  writeU16(rdata, 1, Math.min(Math.max(0, Math.round(laterMs)), 0xffff))
+  return rdata
+}
+
+/** @throws WireError BAD_RDATA */
+export function decodeLater(rdata: Rdata): number {
+  checkVersion(rdata)
+  if (rdata.length < 3) throw bad(rdata.length, 'half a time')
+  return readU16(rdata, 1)
+}
+
+/** The record at a name that was touched later than the meta record of its serial says. */
+export const laterRecord = (owner: DomainName, laterMs: number): ResourceRecord =>
+  record(owner, privateType.later, encodeLater(laterMs))
 
 /** The record at the apex with the times and the epoch of a serial. */
 export const metaRecord = (apex: DomainName, meta: TransferMeta): ResourceRecord =>

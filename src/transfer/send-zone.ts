@@ -4,7 +4,7 @@
  */
 import type { RRset } from '../wire/rr.ts'
 import type { MessagePacker } from './message-packer.ts'
-import { metaRecord, nameRecord, stateRecord, type PodMode } from './private-records.ts'
+import { laterRecord, metaRecord, nameRecord, stateRecord, type PodMode } from './private-records.ts'
 import type { PartContent, PartDifference, SentRecord, ZonePart } from './zone-part.ts'
 import type { BatchTimes } from '../zone/zone-store.ts'
 
@@ -46,10 +46,13 @@ export class ZoneSender {
     const newest = this.#part.soaAt(differences.at(-1)!.toSerial)
     if (!(await this.#set(newest))) return false
     let serial = fromSerial
-    for (const { toSerial, times, gone, come } of differences) {
+    for (const { toSerial, times, gone, come, late } of differences) {
       if (!(await this.#set(this.#part.soaAt(serial)))) return false
       for (const record of gone) if (!(await this.#add(record))) return false
       if (!(await this.#set(this.#part.soaAt(toSerial))) || !(await this.#times(times))) return false
+      for (const one of this.#meta === null ? [] : late) {
+        if (!(await this.#add(laterRecord(one.owner, one.originAtMs - times.originAtMs)))) return false
+      }
       for (const record of come) if (!(await this.#add(record))) return false
       serial = toSerial
     }

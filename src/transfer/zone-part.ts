@@ -11,7 +11,7 @@ import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import { equalOctets } from '../wire/octets.ts'
 import type { ResourceRecord, RRset } from '../wire/rr.ts'
 import type { BatchTimes, ZoneStore } from '../zone/zone-store.ts'
-import type { ServiceState, ZoneChange } from '../zone/zone-change.ts'
+import type { LateChange, ServiceState, ZoneChange } from '../zone/zone-change.ts'
 import type { ExportRule } from './export-rule.ts'
 import { nameRecord, stateRecord } from './private-records.ts'
 
@@ -24,6 +24,8 @@ export type PartDifference = Readonly<{
   times: BatchTimes
   gone: readonly SentRecord[]
   come: readonly SentRecord[]
+  /** Names that were touched later than `times` says. */
+  late: readonly LateChange[]
 }>
 
 /** Names and Services of a part at one moment. */
@@ -139,7 +141,8 @@ export class ZonePart {
       for (const { owner, exists } of [...names, ...apex]) (exists ? come : gone).push(nameRecord(owner))
     }
     const times = { originAtMs: batch.originAtMs, learnedAtMs: batch.learnedAtMs }
-    return { toSerial: batch.toSerial, times, gone, come }
+    const late = batch.late?.filter(({ owner }) => this.#has(owner)) ?? []
+    return { toSerial: batch.toSerial, times, gone, come, late }
   }
 
   #has(name: DomainName): boolean {

@@ -6,6 +6,7 @@
 import type { DomainName } from '../wire/name.ts'
 import {
   isSameRRset,
+  type LateChange,
   type NameChange,
   type RRsetChange,
   type ServiceStateChange,
@@ -51,12 +52,18 @@ class MergedChange {
   readonly #services = new Map<DomainName, ServiceStateChange>()
   readonly #names = new Map<DomainName, boolean>()
   readonly #existence = new Map<DomainName, boolean>()
+  /** When each name was touched first. */
+  readonly #originAtMsOf = new Map<DomainName, number>()
   #originAtMs = Number.POSITIVE_INFINITY
   #learnedAtMs = Number.POSITIVE_INFINITY
 
   add(change: GatheredChange): void {
     this.#originAtMs = Math.min(this.#originAtMs, change.originAtMs)
     this.#learnedAtMs = Math.min(this.#learnedAtMs, change.learnedAtMs)
+    for (const { owner } of [...change.sets, ...change.services, ...change.names]) {
+      const earlier = this.#originAtMsOf.get(owner) ?? Number.POSITIVE_INFINITY
+      this.#originAtMsOf.set(owner, Math.min(earlier, change.originAtMs))
+    }
     for (const set of change.sets) {
       const { owner, type, after } = set
       let byOwner = this.#sets.get(type)
@@ -73,6 +80,15 @@ class MergedChange {
     toggle(this.#existence, change.existence)
   }
 
+  #late(touched: readonly Readonly<{ owner: DomainName }>[]): LateChange[] {
+    const late = new Map<DomainName, LateChange>()
+    for (const { owner } of touched) {
+      const originAtMs = this.#originAtMsOf.get(owner)!
+      if (originAtMs > this.#originAtMs) late.set(owner, { owner, originAtMs })
+    }
+    return [...late.values()]
+  }
+
   finish(): GatheredChange | null {
     const sets: RRsetChange[] = []
     for (const byOwner of this.#sets.values()) {
@@ -82,7 +98,9 @@ class MergedChange {
     const names = namesOf(this.#names)
     if (sets.length + services.length + names.length === 0) return null
     const existence = namesOf(this.#existence)
-    return { originAtMs: this.#originAtMs, learnedAtMs: this.#learnedAtMs, sets, services, names, existence }
+    const [originAtMs, learnedAtMs] = [this.#originAtMs, this.#learnedAtMs]
+    const late = this.#late([...sets, ...services, ...names])
+    return { originAtMs, learnedAtMs, ...(late.length > 0 && { late }), sets, services, names, existence }
   }
 }
 

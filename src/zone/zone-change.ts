@@ -26,14 +26,19 @@ export type ServiceStateChange = Readonly<{
 /** A name and whether it exists. */
 export type NameChange = Readonly<{ owner: DomainName; exists: boolean }>
 
+/** A name that changed later than the first one of its batch, by the same clock. */
+export type LateChange = Readonly<{ owner: DomainName; originAtMs: number }>
+
 export type ZoneChange = Readonly<{
   zone: DomainName
   /** The history that the serials belong to: serials of two epochs cannot be compared. */
   epoch: string
   fromSerial: number
   toSerial: number
-  /** When it happened, by the wall clock of where it happened; milliseconds since 1970. */
+  /** When it happened, or the first of what it gathers, by the wall clock of where it happened; milliseconds since 1970. */
   originAtMs: number
+  /** Where several changes became one: the names that were touched later than that. */
+  late?: readonly LateChange[]
   /** When this store learned of it, by our own wall clock. */
   learnedAtMs: number
   sets: readonly RRsetChange[]

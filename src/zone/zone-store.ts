@@ -239,7 +239,8 @@ export class ZoneStore {
     if (change.epoch !== this.epoch || change.fromSerial !== this.#serial) return 'other-history'
     if (change.zone !== this.apex || !startsFrom(this.#state, change, this.apex)) return 'mismatch'
     const difference = differences(change, this.apex, this.#state)
-    const batch = this.#commit(this.#carryOut(difference, change.originAtMs), change.toSerial)
+    const gathered = { ...this.#carryOut(difference, change.originAtMs), ...(change.late && { late: change.late }) }
+    const batch = this.#commit(gathered, change.toSerial)
     this.#notify(this.#listeners, batch)
     this.#tellBatch(batch)
     return 'applied'

@@ -1,9 +1,11 @@
 import { test } from 'tap'
+import { learnedChanges } from '../../src/main/learned-change.ts'
 import { answerOf, type Answer } from '../../src/pipeline/answer.ts'
 import { Freshness, type LearnedChange, type TouchedName } from '../../src/pipeline/freshness.ts'
 import type { Query } from '../../src/pipeline/query.ts'
 import { RRTYPE } from '../../src/wire/iana.ts'
 import { parseName } from '../../src/wire/name.ts'
+import type { ZoneChange } from '../../src/zone/zone-change.ts'
 import { firstAnswerWithinMs, givenAnswersKept } from '../../src/base/limits.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
@@ -162,4 +164,37 @@ test('Freshness keeps the last changes of a name, newest first', async (t) => {
     [10, 9, 8, 7, 6, 5, 4, 3]
   )
   t.same(freshness.changesOf(web), [])
+})
+
+test('learnedChanges gives each moment its names, as our clients call them', async (t) => {
+  const theirs = (name: string) => parseName(`${name}.backend.svc.cluster.local`)
+  const [first, later, gone] = [theirs('first'), theirs('later'), theirs('gone')]
+  const set = (owner: typeof first, type: number) => ({ owner, type, before: null, after: null })
+  const merged: ZoneChange = {
+    zone,
+    epoch: 'e1',
+    fromSerial: 6,
+    toSerial: 7,
+    originAtMs: 1_000,
+    learnedAtMs: 1_100,
+    sets: [set(first, RRTYPE.A), set(first, RRTYPE.SRV), set(later, RRTYPE.A)],
+    services: [],
+    names: [],
+    existence: [{ owner: later, exists: true }]
+  }
+  const times = { originAtMs: 1_000, learnedAtMs: 1_002, sentAtMs: 1_050 }
+  const steps = [
+    { owners: [first, later, gone], times, laterMs: new Map([[later, 30]]) },
+    { owners: [first], times: null, laterMs: new Map() }
+  ]
+  const mapping = { ours: parseName('east.local'), theirs: parseName('cluster.local') }
+  const from = { peer: 'cluster-a', mappings: [null, mapping], clockOffsetMs: 5 }
+  const learned = learnedChanges(from, merged, steps)
+  const common = { peer: 'cluster-a', target, zone, serial: 7, clockOffsetMs: 5 }
+  const named = (name: string, types: readonly number[] | null): TouchedName[] =>
+    ['cluster.local', 'east.local'].map((of) => ({ name: parseName(`${name}.backend.svc.${of}`), types }))
+  t.same(learned, [
+    { ...common, originAtMs: 1_000, primaryAtMs: 1_002, touched: named('first', [RRTYPE.A, RRTYPE.SRV]) },
+    { ...common, originAtMs: 1_030, primaryAtMs: 1_030, touched: named('later', null) }
+  ])
 })

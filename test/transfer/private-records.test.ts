@@ -2,9 +2,11 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { WireError } from '../../src/base/errors.ts'
 import {
+  decodeLater,
   decodeMeta,
   decodeName,
   decodeState,
+  encodeLater,
   encodeMeta,
   encodeName,
   encodeState,
@@ -54,6 +56,20 @@ test('encodeMeta then decodeMeta gives the same, whatever a later version append
   ]
   const any = { originAtMs: 0, learnedAtMs: 0, sentAtMs: 0, pods: { mode: 'disabled', ttlSeconds: 5 } } as const
   for (const [name, bad] of rows) t.throws(() => encodeMeta({ ...any, epoch: bad }), RangeError, name)
+})
+
+test('encodeLater then decodeLater gives the same, within what two octets hold', async (t) => {
+  for (const [given, want] of [
+    [0, 0],
+    [49.6, 50],
+    [65_535, 65_535],
+    [70_000, 65_535],
+    [-3, 0]
+  ] as const)
+    // prettier-ignore
+    t.equal(decodeLater(encodeLater(given)), want)
+  t.throws(() => decodeLater(Uint8Array.of(1, 0)), WireError)
+  t.throws(() => decodeLater(Uint8Array.of(2, 0, 1)), WireError)
 })
 
 test('encodeState then decodeState gives the same', async (t) => {

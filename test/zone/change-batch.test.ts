@@ -71,6 +71,7 @@ test('ZoneStore gathers changes: seen at once, in serial and journal by batches'
   const batch = batches[1]!
   t.equal(batch.fromSerial, told)
   t.equal(batch.originAtMs, 10, 'the earliest origin of them')
+  t.same(batch.late, [{ owner: parseName('b.cluster.local'), originAtMs: 20 }], 'and who was touched later')
   t.same(store.changesSince(told), [batch])
   t.same(
     batch.sets.map(({ owner, before, after }) => [nameToText(owner), before, after?.rdata[0]?.at(-1)]),
