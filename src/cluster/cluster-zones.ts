@@ -7,15 +7,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
-import type { Network } from '../base/network.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
+import type { ClusterOptions } from './cluster-options.ts'
 import { buildClustersetRecords } from './clusterset-records.ts'
-import { Contributions } from './contributions.ts'
 import { EditBatch, isHidden } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
@@ -27,8 +26,8 @@ import { ObjectTables, serviceKey } from './object-tables.ts'
 import { isObjectKind } from './objects.ts'
 import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
 import { buildPodRecords, synthesizePod } from './pod-records.ts'
-import type { PodMode } from './pod-records.ts'
-import { nameBelow, replaceSets } from './record-sets.ts'
+import { PodZone } from './pod-zone.ts'
+import { nameBelow } from './record-sets.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
 import { describeIn } from './service-description.ts'
@@ -38,28 +37,7 @@ import type { ServiceRecords } from './service-records.ts'
 import { ServiceZone } from './service-zone.ts'
 import { makeZone, nameServerOf, nameServerSets, versionSet } from './zone-making.ts'
 
-export type ClusterOptions = Readonly<{
-  /** Our cluster's id, for imported slices that do not say whence they come. */
-  clusterName: string
-  zone: DomainName
-  clustersetZone: DomainName
-  /** TTL of all records that no annotation gives another, and of denials. */
-  ttlSeconds: number
-  pods: PodMode
-  reverse: readonly Network[]
-  /** Whether a ServiceImport without a Service of its name is answered in the cluster zone too. */
-  importsInZone: boolean
-  /** Hand-written records; each replaces what is generated of its owner and type. */
-  records: readonly RRset[]
-  /** Apexes for those of `records` that fall into no other zone; else each such name is a zone of its own. */
-  recordZones?: readonly DomainName[]
-  /** Where we can be asked, as long as no Service says it: addresses without port. */
-  nsAddresses: readonly string[]
-  /** Called once for each object that is left out or served with a warning, for the log. */
-  onLeftOut?: (object: LeftOutObject) => void
-  /** The history that the serials belong to; made up by default. */
-  epoch?: string
-}>
+export type { ClusterOptions } from './cluster-options.ts'
 
 const localRank = 0
 const clustersetRank = 1
@@ -81,9 +59,6 @@ export class ClusterZones {
   readonly #epoch: string
   readonly #tables = new ObjectTables()
   readonly #pointers = new PointerRecords()
-  readonly #podRecords = new Contributions()
-  /** The RRsets that each Pod contributes, by its key. */
-  readonly #podSets = new Map<string, readonly RRset[]>()
   /** `<namespace>.pod.<zone>` of the namespaces that exist. */
   readonly #podParents = new Set<DomainName>()
   /** Source clusters whose imported endpoints are not given out. */
@@ -91,8 +66,11 @@ export class ClusterZones {
   readonly #leftOut: LeftOutObjects
   readonly #services: ServiceZone
   readonly #imports: ServiceZone
+  readonly #pods: PodZone
   #options: ClusterOptions
   #handWritten: HandWrittenRecords
+  /** Services that wait for their endpoints while everything is read for the first time; null: nothing waits. */
+  #deferred: Set<string> | null = null
   #hasSynced = false
 
   constructor(options: ClusterOptions, clock: Clock) {
@@ -104,6 +82,7 @@ export class ClusterZones {
     const clustersetZone = this.#addZone(options.clustersetZone, options.clustersetZone)
     this.#services = new ServiceZone(zone, this.#pointers, localRank)
     this.#imports = new ServiceZone(clustersetZone, this.#pointers, clustersetRank)
+    this.#pods = new PodZone(zone)
     for (const apex of reverseZones(options.reverse)) this.#pointers.zones.add(this.#addZone(apex, options.zone))
     this.#handWritten = collectHandWritten(options.records)
     for (const apex of this.#extraApexes(options)) this.#addZone(apex, options.zone)
@@ -134,6 +113,27 @@ export class ClusterZones {
 
   markSynced(): void {
     this.#hasSynced = true
+  }
+
+  /**
+   * From now on a Service is computed once its endpoints are known, and not before: a source that tells everything for
+   * the first time would have each computed twice. `writeDeferred` ends that.
+   */
+  deferServices(): void {
+    this.#deferred = new Set()
+  }
+
+  /** Computes at most so many of the Services that still wait; whether there are more. */
+  writeDeferred(most: number, originAtMs: number): boolean {
+    const keys: string[] = []
+    for (const key of this.#deferred ?? []) {
+      if (keys.length === most) break
+      keys.push(key)
+      this.#deferred!.delete(key)
+    }
+    if (keys.length > 0) this.rewrite(keys, originAtMs)
+    if (this.#deferred?.size === 0) this.#deferred = null
+    return this.#deferred !== null
   }
 
   /**
@@ -262,7 +262,13 @@ export class ClusterZones {
 
   #writeTouched(batch: EditBatch): void {
     const touched = this.#tables.takeTouched()
-    for (const key of touched.services) this.#writeService(key, batch)
+    for (const key of touched.services) {
+      if (this.#deferred !== null && this.#tables.waitsForEndpoints(key)) this.#deferred.add(key)
+      else {
+        this.#deferred?.delete(key)
+        this.#writeService(key, batch)
+      }
+    }
     for (const namespace of touched.namespaces) this.#writeNamespace(namespace, batch)
     for (const key of touched.pods) this.#writePod(key, this.#tables.pods.get(key) ?? null, batch)
     if (touched.nameServer) this.#writeNameServer(batch)
@@ -313,16 +319,8 @@ export class ClusterZones {
   /** @param pod as it is now; null: its records go. */
   #writePod(key: string, pod: Pod | null, batch: EditBatch): void {
     const { pods, zone, ttlSeconds } = this.#options
-    const before = this.#podSets.get(key) ?? []
     const drafts = pod === null || pods !== 'verified' ? [] : buildPodRecords(pod, zone, ttlSeconds)
-    const { sets, changed, replaced, gone } = replaceSets(before, drafts)
-    if (sets.length === 0) this.#podSets.delete(key)
-    else this.#podSets.set(key, sets)
-    for (const set of [...gone, ...replaced]) this.#podRecords.remove(set)
-    for (const set of changed) this.#podRecords.add(0, set)
-    for (const { owner, type } of [...gone, ...changed]) {
-      batch.set(this.zone, owner, type, this.#podRecords.merged(owner, type))
-    }
+    this.#pods.replace(key, drafts, batch)
   }
 
   #writeNameServer(batch: EditBatch): void {

@@ -118,6 +118,12 @@ export class ObjectTables {
     return this.#slicesOfImports.get(key) ?? null
   }
 
+  /** Whether this is a Service whose records follow from endpoints, and none are known yet. */
+  waitsForEndpoints(key: string): boolean {
+    const service = this.services.get(key)
+    return service !== undefined && service.externalName === null && this.groupsOfService(key) === null
+  }
+
   /** The keys of the imports that have a slice of this source cluster. */
   importsOf(sourceCluster: string): string[] {
     return [...this.#slicesOfImports]

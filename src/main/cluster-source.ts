@@ -14,6 +14,9 @@ import { mirrorSource } from './mirror-source.ts'
 /** Where the kubelet puts the service account's files. */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
+/** Services that are computed in one go at the end of the first reading: those without endpoints. */
+const servicesPerTurn = 20
+
 export interface ClusterSource {
   readonly kind: SourceStatus['kind']
   /**
@@ -116,8 +119,12 @@ function kubernetesSource(access: ApiAccess, cluster: ClusterConfig, parts: Sour
     log,
     random,
     onEvents: (events, originAtMs) => zones.apply(events, originAtMs),
-    onSynced: () => tellWhole?.()
+    onSynced: () =>
+      void source
+        .inTurns(() => zones.writeDeferred(servicesPerTurn, clock.epochMs()))
+        .then((isWhole) => (isWhole ? tellWhole?.() : undefined))
   })
+  zones.deferServices()
   return {
     kind: 'kubernetes',
     start: async (onWhole) => {

@@ -342,7 +342,7 @@ export class FakeApiServer {
     if (!isLast) this.#snapshots.set(nextToken, snapshot)
     const items = snapshot.items
       .slice(from, end)
-      .map((object) => ({ ...object, kind: undefined, apiVersion: undefined }))
+      .map(({ metadata, ...object }) => ({ metadata, ...object, kind: undefined, apiVersion: undefined }))
     sendJson(response, {
       kind: `${this.#kindAt(path)}List`,
       apiVersion: 'v1',

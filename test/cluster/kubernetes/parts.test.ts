@@ -46,19 +46,24 @@ test('LineSplitter: the same lines however they arrive', async (t) => {
 })
 
 test('ListScanner: the same items however they arrive', async (t) => {
+  const anyMetadata = fc.dictionary(fc.string(), fc.constantFrom<unknown>('},{"metadata":{', '\\', 'é', 1, null))
+  /** As API servers write them; some hold a list of what looks like items. */
+  const usualItem = fc.record(
+    { metadata: anyMetadata, spec: fc.jsonValue(), templates: fc.array(fc.record({ metadata: anyMetadata })) },
+    { requiredKeys: ['metadata'] }
+  )
   const list = fc.record({
     kind: fc.constant('ServiceList'),
     metadata: fc.record({ resourceVersion: fc.constant('7'), continue: fc.string() }),
-    items: fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 6 }),
+    items: fc.array(fc.oneof(usualItem, fc.dictionary(fc.string(), fc.jsonValue())), { maxLength: 6 }),
     other: fc.record({ items: fc.array(fc.jsonValue()) })
   })
   fc.assert(
     fc.property(list, cuts, fc.boolean(), (list, cuts, isIndented) => {
       const scanner = new ListScanner()
       const text = JSON.stringify(list, null, isIndented ? 2 : 0)
-      const items = chunksOf(text, cuts).flatMap((chunk) =>
-        [...scanner.push(chunk)].map((it) => JSON.parse(it) as unknown)
-      )
+      const items = chunksOf(text, cuts).flatMap((chunk) => [...scanner.push(chunk)])
+      items.push(...scanner.rest())
       const head = scanner.end()
       return (
         JSON.stringify(items) === JSON.stringify(JSON.parse(text).items) &&
@@ -76,6 +81,7 @@ test('ListScanner: the same items however they arrive', async (t) => {
     { name: 'broken off in the head', text: '{"kind":"AList"', want: /breaks off/ },
     { name: 'empty', text: '', want: /not JSON/ },
     { name: 'HTML', text: '<html>', want: /not JSON/ },
+    { name: 'no JSON between borders', text: `{"kind":"AList",${metadata},"items":[{"metadata":{x}},{"metadata":{}}]}`, want: /an item of a list that is not JSON/ },
     { name: 'an object', text: `{"kind":"Service",${metadata}}`, want: /no list/ },
     { name: 'a list of lists', text: `{"kind":"AList",${metadata},"items":[5]}`, want: /not objects/ },
     { name: 'no comma', text: `{"kind":"AList",${metadata},"items":[{}{}]}`, want: /not objects/ },
@@ -86,12 +92,19 @@ test('ListScanner: the same items however they arrive', async (t) => {
   for (const { name, text, want } of rows) {
     const scanner = new ListScanner()
     const read = () => {
-      const items = [...scanner.push(Buffer.from(text))].map((it) => JSON.parse(it) as unknown)
+      const items = [...scanner.push(Buffer.from(text)), ...scanner.rest()]
       return { items, head: scanner.end() }
     }
     if (want instanceof RegExp) t.throws(read, { kind: 'format', message: want }, name)
     else t.same(read(), { items: want, head: { resourceVersion: '7', continueToken: '' } }, name)
   }
+  const long = { metadata: { name: 'x'.repeat(100_000) } }
+  const scanner = new ListScanner()
+  const text = JSON.stringify({ kind: 'AList', metadata: { resourceVersion: '7' }, items: [long, long, {}] })
+  const chunks = Array.from({ length: Math.ceil(text.length / 4_096) }, (_, at) =>
+    text.slice(at * 4_096, (at + 1) * 4_096)
+  )
+  t.same([...chunks.flatMap((chunk) => [...scanner.push(Buffer.from(chunk))]), ...scanner.rest()], [long, long, {}])
   const endless = new ListScanner()
   const filler = Buffer.alloc(1 << 20, 0x61)
   t.throws(

@@ -63,8 +63,9 @@ export class KubernetesSource {
   readonly #reflectors: readonly Reflector[]
   readonly #audit: Audit
   readonly #turns: Turns
+  readonly #log: Logger
   readonly #sourceClusters: SourceClusters | null
-  #rewriting: Promise<void> = Promise.resolve()
+  #rewriting: Promise<unknown> = Promise.resolve()
   #isClosed = false
   #hasSynced = false
   #isStarted = false
@@ -72,6 +73,7 @@ export class KubernetesSource {
   constructor(options: KubernetesSourceOptions) {
     const { access, withPods, leases = null, clock, log, random, onEvents, onSynced } = options
     this.#turns = new Turns(clock)
+    this.#log = log
     const leaseResource = leases === null ? null : leasesOf(leases.pattern)
     const resources = [services, endpointSlices, namespaces, serviceImports, ...(withPods ? [pods] : [])]
     if (leaseResource !== null) resources.push(leaseResource)
@@ -127,6 +129,22 @@ export class KubernetesSource {
     }
   }
 
+  /**
+   * Calls this once in each turn of the event loop, as long as it says that something is left. Never rejects.
+   * @returns false: the source was closed before the end.
+   */
+  async inTurns(step: () => boolean): Promise<boolean> {
+    for (let isLeft = true; isLeft && !this.#isClosed;) {
+      try {
+        isLeft = step()
+      } catch (error) {
+        this.#log.error({ err: error }, 'a bug: a Service could not be computed')
+      }
+      await this.#turns.next()
+    }
+    return !this.#isClosed
+  }
+
   #leaseListeners(onEvents: OnEvents): Pick<ReflectorOptions, 'onEvents' | 'onListed' | 'onInterrupted'> {
     return {
       onEvents: (events, originAtMs) => {
@@ -146,20 +164,16 @@ export class KubernetesSource {
       log,
       askAgain: (why) => reflector.relist(why),
       onChange: (cluster, isLost) => {
-        const services = onChange(cluster, isLost)
-        this.#rewriting = this.#rewriting
-          .then(async () => this.#rewriteInTurns(services, rewrite))
-          .catch((error: unknown) => log.error({ err: error, cluster }, 'a bug: not all Services were computed again'))
+        // A cluster may have thousands of Services, and nobody shall wait for all of them.
+        const rest = [...onChange(cluster, isLost)]
+        this.#rewriting = this.#rewriting.then(async () =>
+          this.inTurns(() => {
+            rewrite(rest.splice(-servicesPerRewrite))
+            return rest.length > 0
+          })
+        )
       }
     })
-  }
-
-  /** A cluster may have thousands of Services, and nobody shall wait for all of them. */
-  async #rewriteInTurns(services: readonly string[], rewrite: (services: readonly string[]) => void): Promise<void> {
-    for (let from = 0; from < services.length && !this.#isClosed; from += servicesPerRewrite) {
-      rewrite(services.slice(from, from + servicesPerRewrite))
-      await this.#turns.next()
-    }
   }
 
   #noteSynced(log: Logger, onSynced: () => void): void {

@@ -72,26 +72,22 @@ async function readBody(
   onChunk: () => void
 ): Promise<{ resourceVersion: string; continueToken: string }> {
   const scanner = new ListScanner()
+  const take = async (items: Iterable<unknown>): Promise<void> => {
+    for (const item of items) {
+      onItem(item)
+      if (turns.hasRoom()) continue
+      onSlice()
+      await turns.next()
+    }
+  }
   try {
     for await (const chunk of body) {
       onChunk()
-      for (const text of scanner.push(chunk)) {
-        onItem(parsed(text))
-        if (turns.hasRoom()) continue
-        onSlice()
-        await turns.next()
-      }
+      await take(scanner.push(chunk))
     }
+    await take(scanner.rest())
   } finally {
     onSlice()
   }
   return scanner.end()
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new ApiError('format', 'an item of a list that is not JSON')
-  }
 }

@@ -1,7 +1,6 @@
 /**
- * Takes the items out of a List while it arrives: the octets of each item as soon as it is complete, and the rest of
- * the List (`kind`, `metadata`) at the end. Nothing is parsed here, and a List of any length needs no more memory
- * than its largest item.
+ * Takes the items out of a List while it arrives: each item as soon as it is complete, and the rest of the List (`kind`,
+ * `metadata`) at the end. A List of any length needs no more memory than its largest item.
  */
 import { apiDocumentOctets, apiObjectOctets } from '../../../base/limits.ts'
 import { ApiError } from './api-error.ts'
@@ -48,6 +47,26 @@ class Collector {
   }
 }
 
+/** How an API server begins an item of most kinds, and how it goes from one to the next. */
+const itemBegin = Buffer.from('{"metadata":{')
+const itemsBorder = Buffer.from('},{"metadata":{')
+
+/** Longer items are read octet by octet: each search for the border begins anew. */
+const quickItemOctets = 64 * 1024
+
+function isUsual(chunk: Buffer, from: number): boolean {
+  const end = from + itemBegin.length
+  return end <= chunk.length && chunk.compare(itemBegin, 0, itemBegin.length, from, end) === 0
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ApiError('format', 'an item of a list that is not JSON')
+  }
+}
+
 export class ListScanner {
   readonly #head = new Collector('a list without its items', apiDocumentOctets)
   readonly #item = new Collector('an object', apiObjectOctets)
@@ -59,6 +78,10 @@ export class ListScanner {
   #hasItems = false
   /** Inside `items`: whether an item has just ended, so that a comma or the end has to follow. */
   #isAfterItem = false
+  /** Whether items are found by the borders between them, without a look at each octet. */
+  #isPlain = true
+  /** The beginning of an item whose border has not come yet; it is put before the next chunk. */
+  #begun: Buffer | null = null
 
   /**
    * What the List says beside its items.
@@ -87,11 +110,19 @@ export class ListScanner {
     }
   }
 
+  /** The items that are left when nothing more comes. To be read to its end, before `end`. @throws ApiError `format` */
+  *rest(): Generator {
+    this.#isPlain = false
+    yield* this.push(Buffer.alloc(0))
+  }
+
   /**
-   * The JSON text of each item that ends in this chunk. To be read to its end.
+   * The items that have become complete with this chunk; the last ones may wait for `rest`. To be read to its end.
    * @throws ApiError `format` for what is not a List, and for what is too large.
    */
-  *push(chunk: Buffer): Generator<string> {
+  *push(arrived: Buffer): Generator {
+    const chunk = this.#begun === null ? arrived : Buffer.concat([this.#begun, arrived])
+    this.#begun = null
     let from = 0
     for (let at = 0; at < chunk.length; at++) {
       const octet = chunk[at]!
@@ -103,6 +134,20 @@ export class ListScanner {
       }
       if (this.#place === 'between') {
         if (isOpening(octet) && !this.#isAfterItem) {
+          if (this.#isPlain && isUsual(chunk, at)) {
+            const last = chunk.indexOf(itemsBorder, at)
+            if (last === -1 && chunk.length - at < quickItemOctets) {
+              this.#begun = chunk.subarray(at)
+              return
+            }
+            const item = last === -1 ? undefined : this.#tryItem(chunk, at, last)
+            if (item !== undefined) {
+              at = last
+              this.#isAfterItem = true
+              yield item
+              continue
+            }
+          }
           this.#place = 'item'
           this.#depth++
           from = at
@@ -130,11 +175,24 @@ export class ListScanner {
           this.#item.add(chunk.subarray(from, at + 1))
           this.#place = 'between'
           this.#isAfterItem = true
-          yield this.#item.take()
+          yield parsed(this.#item.take())
         }
       }
     }
     if (this.#place !== 'between') (this.#place === 'head' ? this.#head : this.#item).add(chunk.subarray(from))
+  }
+
+  /**
+   * The item in these octets. What looks like the border between items may be inside of one, but then what stands before
+   * is no JSON, for its braces are open: undefined, and no border is trusted from there on.
+   */
+  #tryItem(chunk: Buffer, from: number, last: number): unknown {
+    try {
+      return JSON.parse(chunk.toString('utf8', from, last + 1))
+    } catch {
+      this.#isPlain = false
+      return undefined
+    }
   }
 
   #beginItems(): void {
