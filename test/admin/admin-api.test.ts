@@ -266,14 +266,20 @@ test('/api/v1/records lists, filters and pages', async (t) => {
     const { records } = await list(`?${filter}`)
     t.same(records.map(({ name, type, data }) => `${name} ${type} ${data}`).sort(), want, filter) // prettier-ignore
   }
-  const paged = []
-  for (let offset = 0, isComplete = false; !isComplete; offset += 3) {
-    const page = await list(`?limit=3&offset=${offset}`)
-    t.ok(page.records.length <= 3)
-    paged.push(...page.records)
-    isComplete = page.isComplete
+  const pages = async (): Promise<RecordsJson['records'][number][]> => {
+    const paged = []
+    for (let offset = 0, isComplete = false; !isComplete; offset += 3) {
+      const page = await list(`?limit=3&offset=${offset}`)
+      t.ok(page.records.length <= 3)
+      paged.push(...page.records)
+      isComplete = page.isComplete
+    }
+    return paged
   }
-  t.same(paged, all.records, 'pages make the whole')
+  let [whole, paged] = [all.records, await pages()]
+  // What the zone was made of at the start gets its serial up to 50 ms later, once.
+  if (paged[0]?.data !== whole[0]?.data) [whole, paged] = [(await list('')).records, await pages()]
+  t.same(paged, whole, 'pages make the whole')
 })
 
 test('/api/v1/cache and trace', async (t) => {
