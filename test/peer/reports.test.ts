@@ -206,7 +206,7 @@ test('a TCP connection that nobody needs is closed', async (t) => {
   const clock = {
     ...systemClock,
     after: (delayMs: number, callback: () => void) =>
-      systemClock.after(delayMs === pooledTcpIdleMs ? 100 : delayMs, callback)
+      systemClock.after(delayMs === pooledTcpIdleMs ? 800 : delayMs, callback)
   }
   const peer = southPeer(t, [stub], { transport: 'tcp' }, { clock })
   for (let at = 0; at < 10; at++) {
@@ -214,7 +214,7 @@ test('a TCP connection that nobody needs is closed', async (t) => {
     await sleep(20)
   }
   t.equal(stub.connectionsTotal, 1, 'it is kept while it is used')
-  t.ok(await until(() => stub.connections === 0, 2_000))
+  t.ok(await until(() => stub.connections === 0, 5_000))
   t.equal(peer.status().servers[0]?.tcpConnections, 0)
 })
 
