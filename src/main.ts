@@ -118,6 +118,7 @@ export class RunningServer {
       log,
       random,
       instanceId: this.#instanceId,
+      cache: () => this.#cache,
       serversOf: (peer) => this.peers.serversOf(peer)
     })
     this.mirrors.update(config)
@@ -369,6 +370,7 @@ export class RunningServer {
       ...policyTables(config, (name) => this.operator.isDisabled(name)),
       peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
       standings: standingsOf(this.peers, this.operator),
+      notified: (address, zone, isSigned) => this.mirrors.notified(address, zone, isSigned),
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,

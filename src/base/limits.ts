@@ -183,6 +183,11 @@ export const mirrorRetryMaxMs = 10_000
 export const mirrorRefusedMs = 5_000
 /** NOTIFY over UDP that one peer may make us look after in a second; more come together to one look. */
 export const notifiesPerSecond = 20
+/** All that a suffix holds in the cache is dropped for NOTIFY at most this often: each time costs a look at each name. */
+export const suffixEvictionEveryMs = 1_000
+/** Names whose eviction from the cache is remembered, and for how long answers about them are kept for a second only. */
+export const evictedNames = 10_000
+export const evictionSettleMs = 2_000
 /** How long a copy is still answered from while a newer version is being transferred. */
 export const mirrorTransferGraceMs = 60_000
 /** Requests in flight on one connection for transfers. */

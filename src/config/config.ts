@@ -129,7 +129,8 @@ export type PeerConfig = Readonly<{
   transport: 'auto' | 'udp' | 'tcp'
   /** Address families its servers are asked over, at least one. */
   families: readonly (4 | 6)[]
-  mirror: boolean
+  /** Whether its zones are kept here; `evict`: only their changes are heard of, and taken out of the cache. */
+  mirror: boolean | 'evict'
   /** Without a sign of life for this long, a mirrored peer is unreachable. */
   leaseMs: number
   /** Data older than this make it unhealthy; null: age does not matter. */

@@ -128,6 +128,10 @@ export const wordList = (words: readonly string[]): string =>
 export const flag = () =>
   z.boolean({ error: ({ input }) => describeValue(input) }).meta({ [expectedKey]: 'true or false' })
 
+/** true, false, or a word for something between. */
+export const flagOr = <const Word extends string>(between: Word) =>
+  z.literal([true, false, between], { error: ({ input }) => describeValue(input) })
+
 const outOfBounds = ({ input }: { input?: unknown }): string => `${String(input)} is out of bounds`
 const notWhole = ({ input }: { input?: unknown }): string =>
   typeof input === 'number' ? `${input} is not a whole number` : describeValue(input)

@@ -7,6 +7,7 @@ import {
   duration,
   durationOrOff,
   flag,
+  flagOr,
   list,
   option,
   optional,
@@ -64,9 +65,9 @@ export const peerSection = section({
     'Address families that its servers are asked over.'
   ),
   mirror: option(
-    flag(),
+    flagOr('evict'),
     false,
-    'Whether the zones of the dnsNames that are peered to it are kept here by zone transfer (AXFR, IXFR, NOTIFY), and answered from here.'
+    'Whether the zones of the dnsNames that are peered to it are kept here by zone transfer (AXFR, IXFR, NOTIFY), and answered from here. `evict`: no copy is kept, changed names leave the cache.'
   ),
   lease: option(
     duration({ min: '500ms', max: '1h' }),

@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import type { LearnedChange, TouchedName } from '../pipeline/freshness.ts'
 import { mappedZoneOf, toOurs, zoneMapping, type ZoneMapping } from '../policy/zone-mapping.ts'
-import type { Step } from '../transfer/incoming-transfer.ts'
+import type { Step } from '../transfer/read-delta.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { ZoneChange } from '../zone/zone-change.ts'
 
@@ -16,28 +16,43 @@ export type LearnedFrom = Readonly<{
 
 /** One for each moment that the steps tell; steps of a server that tells no times are left out. */
 export function learnedChanges(from: LearnedFrom, change: ZoneChange, steps: readonly Step[]): LearnedChange[] {
-  const { peer, mappings, clockOffsetMs } = from
   const types = touchedTypes(change)
-  const common = { peer, target: `peer:${peer}`, zone: change.zone, serial: change.toSerial, clockOffsetMs }
-  return steps.flatMap(({ owners, times, laterMs }) => {
-    if (times === null) return []
-    const touchedAt = new Map<number, TouchedName[]>([[times.originAtMs, []]])
-    for (const owner of owners) {
-      const ofOwner = types.get(owner)
-      if (ofOwner === undefined) continue
-      const originAtMs = times.originAtMs + (laterMs.get(owner) ?? 0)
-      const touched = touchedAt.get(originAtMs) ?? []
-      for (const mapping of mappings) touched.push({ name: toOurs(owner, mapping), types: ofOwner })
-      touchedAt.set(originAtMs, touched)
-    }
-    return Array.from(touchedAt, ([originAtMs, touched]) => ({
-      ...common,
-      originAtMs,
-      // The server tells when it learned of the first one.
-      primaryAtMs: Math.max(times.learnedAtMs, originAtMs),
-      touched
-    }))
-  })
+  const where = { zone: change.zone, serial: change.toSerial }
+  return steps.flatMap((step) => learnedOf(from, where, step, (owner) => types.get(owner)))
+}
+
+/** @param typesOf undefined: in the end nothing about the name has changed. */
+function learnedOf(
+  { peer, mappings, clockOffsetMs }: LearnedFrom,
+  where: Pick<LearnedChange, 'zone' | 'serial'>,
+  { owners, times, laterMs }: Step,
+  typesOf: (owner: DomainName) => TouchedName['types'] | undefined
+): LearnedChange[] {
+  if (times === null) return []
+  const touchedAt = new Map<number, TouchedName[]>([[times.originAtMs, []]])
+  for (const owner of owners) {
+    const types = typesOf(owner)
+    if (types === undefined) continue
+    const originAtMs = times.originAtMs + (laterMs.get(owner) ?? 0)
+    const touched = touchedAt.get(originAtMs) ?? []
+    for (const mapping of mappings) touched.push({ name: toOurs(owner, mapping), types })
+    touchedAt.set(originAtMs, touched)
+  }
+  return Array.from(touchedAt, ([originAtMs, touched]) => ({
+    ...where,
+    peer,
+    target: `peer:${peer}`,
+    clockOffsetMs,
+    originAtMs,
+    // The server tells when it learned of the first one.
+    primaryAtMs: Math.max(times.learnedAtMs, originAtMs),
+    touched
+  }))
+}
+
+/** The same where only the names are told: any answer about them may be another one now. */
+export function learnedNames(from: LearnedFrom, zone: DomainName, steps: readonly Step[]): LearnedChange[] {
+  return steps.flatMap((step) => learnedOf(from, { zone, serial: step.serial }, step, () => null))
 }
 
 /** A name that began or ceased to exist, or whose Service did in effect, has other answers for every type. */

@@ -1,17 +1,20 @@
 /** The copies of peers' zones: for each peer with `mirror`, the names that policies send there, kept by transfer. */
 import type { Clock } from '../base/clock.ts'
+import { parseHostPort } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
+import type { AnswerCache } from '../cache/answer-cache.ts'
 import type { Config, PeerConfig } from '../config/config.ts'
 import type { Freshness } from '../pipeline/freshness.ts'
 import type { PeerCopies } from '../pipeline/from-copy.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
 import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
-import { PeerMirror } from '../transfer/peer-mirror.ts'
+import { PeerMirror, type PeerMirrorOptions } from '../transfer/peer-mirror.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
-import type { MirroredZone } from '../transfer/mirrored-zone.ts'
-import { nameToText, type DomainName } from '../wire/name.ts'
+import { RCODE } from '../wire/iana.ts'
+import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
+import { CacheEviction, type EvictionStats } from './cache-eviction.ts'
 import { computedPods } from './computed-pods.ts'
-import { learnedChanges, mappingsOf } from './learned-change.ts'
+import { learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
 
 type Dependencies = Readonly<{
   clock: Clock
@@ -19,11 +22,15 @@ type Dependencies = Readonly<{
   random: () => number
   instanceId: string
   freshness: Freshness
+  cache: () => AnswerCache
   /** The addresses that a peer's servers have now, best first, as `host:port`. */
   serversOf: (peer: string) => readonly string[]
 }>
 
-type Kept = Readonly<{ mirror: PeerMirror; blueprint: string }>
+type Kept = Readonly<{ mirror: PeerMirror; blueprint: string; copies: PeerCopies }>
+
+/** A peer whose names are answered by asking, and what makes them leave the cache. */
+type Peered = Readonly<{ names: readonly DomainName[]; eviction: CacheEviction; copies: PeerCopies }>
 
 export type PeerMirrorStatus = Readonly<{
   peer: string
@@ -34,6 +41,8 @@ export type PeerMirrorStatus = Readonly<{
 export class MirrorSet {
   readonly #parts: Dependencies
   #mirrors = new Map<string, Kept>()
+  /** All peers that policies name. */
+  #peered = new Map<string, Peered>()
   #config: Config | null = null
 
   constructor(parts: Dependencies) {
@@ -45,9 +54,16 @@ export class MirrorSet {
     const before = this.#mirrors
     this.#mirrors = new Map()
     this.#config = config
+    const peeredBefore = this.#peered
+    this.#peered = new Map()
     for (const peer of config.peers) {
       const names = namesOf(config, peer.name)
-      if (!peer.mirror || names.length === 0) continue
+      const { clock, cache } = this.#parts
+      const eviction = peeredBefore.get(peer.name)?.eviction ?? new CacheEviction(clock, `peer:${peer.name}`, cache)
+      peeredBefore.delete(peer.name)
+      const doubt: PeerCopies['doubt'] = (name, askedAtMs) => eviction.doubt(name, askedAtMs)
+      this.#peered.set(peer.name, { names, eviction, copies: { areKept: false, find: () => null, doubt } })
+      if (peer.mirror === false || names.length === 0) continue
       const blueprint = blueprintOf(peer)
       const known = before.get(peer.name)
       if (known?.blueprint === blueprint) {
@@ -55,20 +71,52 @@ export class MirrorSet {
         known.mirror.setNames(names)
         this.#mirrors.set(peer.name, known)
       } else {
-        this.#mirrors.set(peer.name, { mirror: this.#start(peer, names), blueprint })
+        const mirror = this.#start(peer, names, eviction)
+        this.#mirrors.set(peer.name, {
+          mirror,
+          blueprint,
+          copies: { areKept: peer.mirror === true, find: (name) => mirror.find(name), doubt }
+        })
       }
     }
+    for (const { eviction } of peeredBefore.values()) eviction.close()
     for (const { mirror } of before.values()) mirror.stop()
     this.#parts.freshness.follow(this.#mirrors.size > 0)
   }
 
   copiesOf(peer: string): PeerCopies | null {
-    return this.#mirrors.get(peer)?.mirror ?? null
+    const kept = this.#mirrors.get(peer)
+    if (kept !== undefined) return kept.copies
+    const peered = this.#peered.get(peer)
+    return peered === undefined ? null : peered.copies
   }
 
-  /** Somebody with the right to it says that a zone of this peer has changed. False: no such zone is kept. */
-  notified(peer: string, apex: DomainName): boolean {
-    return this.#mirrors.get(peer)?.mirror.notified(apex) ?? false
+  /**
+   * Somebody says by NOTIFY that a zone has changed; the RCODE that answers it. It counts from the servers of a peer,
+   * and from whoever signs it with one of our keys.
+   */
+  notified(address: string, apex: DomainName, isSigned: boolean): number {
+    let rcode: number = RCODE.REFUSED
+    for (const [peer, { names, eviction }] of this.#peered) {
+      const isServer = this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)
+      if (!isServer && !isSigned) continue
+      if (rcode === RCODE.REFUSED) rcode = RCODE.NOTAUTH
+      if (this.#mirrors.get(peer)?.mirror.notified(apex) === true) rcode = RCODE.NOERROR
+      const touched = names.flatMap((name) =>
+        isAtOrBelow(name, apex) ? [name] : isAtOrBelow(apex, name) ? [apex] : []
+      )
+      if (touched.length === 0) continue
+      rcode = RCODE.NOERROR
+      // Who keeps or follows the zone learns just what has changed.
+      for (const suffix of touched)
+        if (this.#mirrors.get(peer)?.mirror.follows(suffix) !== true) eviction.evictSuffix(suffix)
+    }
+    return rcode
+  }
+
+  /** What changes of a peer have taken out of the cache; null where there is no such peer. */
+  evictions(peer: string): Readonly<EvictionStats> | null {
+    return this.#peered.get(peer)?.eviction.stats ?? null
   }
 
   status(): readonly PeerMirrorStatus[] {
@@ -80,14 +128,18 @@ export class MirrorSet {
   }
 
   stop(): void {
+    for (const { eviction } of this.#peered.values()) eviction.close()
     for (const { mirror } of this.#mirrors.values()) mirror.stop()
     this.#mirrors.clear()
   }
 
-  #start(peer: PeerConfig, names: readonly DomainName[]): PeerMirror {
+  #start(peer: PeerConfig, names: readonly DomainName[], eviction: CacheEviction): PeerMirror {
     const { clock, random, instanceId, log, serversOf, freshness } = this.#parts
     const told = { peer: peer.name }
-    const zoneOf = (zone: MirroredZone): { peer: string; zone: string } => ({ ...told, zone: nameToText(zone.apex) })
+    const zoneOf = (zone: Readonly<{ apex: DomainName }>): { peer: string; zone: string } => ({
+      ...told,
+      zone: nameToText(zone.apex)
+    })
     const mirror = new PeerMirror({
       names,
       mayAscend: true,
@@ -108,6 +160,7 @@ export class MirrorSet {
         const from = { peer: peer.name, mappings: mappingsOf(this.#config!, peer.name), clockOffsetMs }
         for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)
       },
+      ...(peer.mirror === 'evict' ? { onTold: this.#evicting(peer, eviction) } : {}),
       onFault: (zone, { kind, message }) => log.debug({ ...zoneOf(zone), kind, message }, 'a transfer was of no use'),
       onLink: (server, isUp, why) =>
         log[isUp ? 'info' : 'warn'](
@@ -118,10 +171,28 @@ export class MirrorSet {
     mirror.start()
     return mirror
   }
+
+  #evicting(peer: PeerConfig, eviction: CacheEviction): PeerMirrorOptions['onTold'] & {} {
+    return ({ apex, clockOffsetMs }, steps) => {
+      if (steps === 'anything') {
+        eviction.evictSuffix(apex)
+        return
+      }
+      eviction.evict(
+        steps.flatMap(({ owners }) => owners),
+        apex
+      )
+      const mappings = mappingsOf(this.#config!, peer.name)
+      for (const learned of learnedNames({ peer: peer.name, mappings, clockOffsetMs }, apex, steps)) {
+        this.#parts.freshness.learned(learned)
+      }
+    }
+  }
 }
 
 /** What a mirror is built from, but for the names: equal text means that nothing changed. */
-const blueprintOf = ({ servers, families, leaseMs }: PeerConfig): string => JSON.stringify([servers, families, leaseMs])
+const blueprintOf = ({ servers, families, leaseMs, mirror }: PeerConfig): string =>
+  JSON.stringify([servers, families, leaseMs, mirror])
 
 /** The dnsNames of all policies with this peer as a target, as the peer calls them. */
 function namesOf(config: Config, peer: string): DomainName[] {

@@ -24,10 +24,12 @@ export const opcodeOf = (octets: Uint8Array): number => (octets[2]! >> 3) & 0x0f
  * A question count other than one is FORMERR (RFC 9619 §4); records that a query cannot have are too.
  */
 export function headerError(octets: Uint8Array): number | null {
-  if (opcodeOf(octets) !== OPCODE.QUERY) return RCODE.NOTIMP
+  const opcode = opcodeOf(octets)
+  if (opcode !== OPCODE.QUERY && opcode !== OPCODE.NOTIFY) return RCODE.NOTIMP
   const questions = (octets[4]! << 8) | octets[5]!
   const answers = (octets[6]! << 8) | octets[7]!
-  return questions !== 1 || answers !== 0 ? RCODE.FORMERR : null
+  // A NOTIFY may bring the new SOA along. RFC 1996 §3.7.
+  return questions !== 1 || (answers !== 0 && opcode === OPCODE.QUERY) ? RCODE.FORMERR : null
 }
 
 export type AcceptOptions = Readonly<{

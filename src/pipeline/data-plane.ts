@@ -20,6 +20,7 @@ import { PipelineStats } from './pipeline-stats.ts'
 import { queryFromMessage, type Query } from './query.ts'
 import { respond, respondFromMemory } from './respond.ts'
 import { Unenforced } from './unenforced.ts'
+import { answerNotify, isNotify } from './notify-question.ts'
 import { answerZoneQuestion, isStream, streamZone } from './zone-question.ts'
 
 /** Bugs that are logged in one second; more are only counted. */
@@ -64,6 +65,7 @@ export class DataPlane implements Responder {
       const message = this.#parse(octets, size)
       if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)
       const query = this.#query(octets, message, client)
+      if (isNotify(octets)) return this.#finish(out, octets, query, message, answerNotify(this.#parts, query))
       const refusal = accept(query, this.#parts)
       const answer = refusal ?? answerZoneQuestion(this.#parts, query) ?? respondFromMemory(this.#parts, query)
       if (answer === null) return MISS

@@ -16,8 +16,15 @@ import { staleTtlSeconds, type Remembered, type TargetQuestion, type TtlCaps } f
 
 /** The zones of one peer that are kept here by transfer. */
 export type PeerCopies = Readonly<{
+  /** false: none are kept, so there is nothing to find. */
+  areKept: boolean
   /** The copy that holds a name, as the peer calls it; null where there is none. */
   find(name: DomainName): MirroredZone | null
+  /**
+   * Whether an answer for the name that was asked for at `askedAtMs` may be from before a change (`outdated`), or what
+   * comes now may still be (`settling`); null: neither.
+   */
+  doubt(name: DomainName, askedAtMs: number): 'outdated' | 'settling' | null
 }>
 
 /** Null where there is no copy, where it cannot know, or where it is too old to be given out. */
@@ -77,7 +84,7 @@ const capOf = ({ sections }: Answer, { cacheLimits }: Parts, caps: TtlCaps): num
  */
 export function standingsByCopies(parts: Parts, match: PolicyMatch, qname: DomainName): Standings {
   const { standings } = parts
-  if (!match.policy.targets.some(({ peer }) => peer !== null && (parts.peers.get(peer)?.copies ?? null) !== null))
+  if (!match.policy.targets.some(({ peer }) => peer !== null && parts.peers.get(peer)?.copies?.areKept === true))
     return standings
   return {
     ...standings,
@@ -97,7 +104,7 @@ export const copyHasExpired = (parts: Parts, match: PolicyMatch, target: Target,
 
 function copyFor(parts: Parts, match: PolicyMatch, target: Target, qname: DomainName): MirroredZone | null {
   const copies = target.peer === null ? null : (parts.peers.get(target.peer)?.copies ?? null)
-  if (copies === null) return null
+  if (copies === null || !copies.areKept) return null
   const theirs = toTheirs(qname, zoneMapping(match.mappedZone, target))
   return theirs === null ? null : copies.find(theirs)
 }

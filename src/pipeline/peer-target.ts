@@ -12,7 +12,7 @@ import type { Peer } from '../peer/peer.ts'
 import { sectionsToOurs, toOurs, type ZoneMapping } from '../policy/zone-mapping.ts'
 import type { TargetId } from '../policy/policy.ts'
 import type { TargetOutcome } from '../policy/decide.ts'
-import { answerOf, lowestTtlSeconds, settledSections, staleForMs, type Answer } from './answer.ts'
+import { answerOf, lowestTtlSeconds, settledSections, staleForMs, unlimitedTtlSeconds, type Answer } from './answer.ts'
 import { fromCopy, type PeerCopies } from './from-copy.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
@@ -42,6 +42,9 @@ export type PeerRoute = Readonly<{
 }>
 
 export type Outcome = TargetOutcome<Answer>
+
+/** TTL in seconds of an answer that may be from before a change that we have just been told of. */
+const doubtTtlSeconds = 1
 
 /** The end of the alias chain where the answer does not hold it; null where nothing is missing. */
 function openAlias(answer: Answer, qname: DomainName, qtype: number): DomainName | null {
@@ -186,7 +189,7 @@ function held(
   question: TargetQuestion,
   isFirstLook: boolean
 ): Remembered | null {
-  const copied = route.copies === null ? null : fromCopy(parts, route.copies, question, query, route.caps)
+  const copied = route.copies?.areKept !== true ? null : fromCopy(parts, route.copies, question, query, route.caps)
   if (copied?.kind === 'fresh') return copied
   const cached = remembered(parts, question, query, route.caps, isFirstLook)
   return cached?.kind === 'fresh' ? cached : (copied ?? cached)
@@ -279,6 +282,7 @@ async function oneOutcome(
   const budgetMs = deadlineMs - clock.nowMs()
   if (budgetMs <= 0) return { kind: 'unreachable', why: 'no time was left to ask', isCached: false, stale }
   const instances = [...(query.peerdns?.instances ?? []), instanceId]
+  const askedAtMs = clock.nowMs()
   const reply = await route.peer.ask(
     {
       name: question.name,
@@ -306,19 +310,22 @@ async function oneOutcome(
     return { kind: 'unreachable', why: reply.detail, isCached: false, stale }
   }
   const isEmpty = findPeerdnsOption(reply.options)?.state === 'empty'
-  const kept = cache.put(keyOf(question, query), reply.sections, {
+  const doubt = route.copies?.doubt(question.name, askedAtMs) ?? null
+  const doubtCapSeconds = doubt === null ? unlimitedTtlSeconds : doubtTtlSeconds
+  const positiveCapSeconds = Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds, doubtCapSeconds)
+  const negativeCapSeconds = Math.min(route.caps.maxNegativeTtlSeconds, doubtCapSeconds)
+  const keep = {
     nowMs,
     targetId: route.target,
     server: reply.server,
     isEmpty,
-    maxTtlSeconds: Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds),
-    maxNegativeTtlSeconds: route.caps.maxNegativeTtlSeconds
-  })
+    maxTtlSeconds: positiveCapSeconds,
+    maxNegativeTtlSeconds: negativeCapSeconds
+  }
+  const kept = doubt === 'outdated' ? null : cache.put(keyOf(question, query), reply.sections, keep)
   const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
   const isNegative = reply.sections.answer.length === 0
-  const maxTtlSeconds = isNegative
-    ? route.caps.maxNegativeTtlSeconds
-    : Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds)
+  const maxTtlSeconds = isNegative ? negativeCapSeconds : positiveCapSeconds
   // A denial behind an alias: its SOA has another cap than the alias, and whoever asks first gets what others get.
   const isKeptDenial = kept !== null && kept.kind !== 'positive'
   return outcomeOf(answerOf(isKeptDenial ? kept.sections : reply.sections, { origin, isEmpty, maxTtlSeconds }))

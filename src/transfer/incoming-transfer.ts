@@ -13,10 +13,10 @@ import { rdataKey, readSoa } from '../wire/rdata.ts'
 import type { ResourceRecord, RRset } from '../wire/rr.ts'
 import type { LateChange, ServiceState, ServiceStateChange, ZoneChange } from '../zone/zone-change.ts'
 import { ZoneStore, type Synthesize } from '../zone/zone-store.ts'
+import { readDelta, stepOf, type DeltaStep, type Step, type Times } from './read-delta.ts'
 import { composeDeltas, isSameSoaButSerial, soaRecord } from './compose-deltas.ts'
 import { Coverage } from './coverage.ts'
 import {
-  decodeLater,
   decodeMeta,
   decodeName,
   decodeState,
@@ -34,17 +34,6 @@ export type Taken = Readonly<{
   coverage: Coverage
   /** How names of pods are answered; changes with the zone. */
   pods: Pods
-}>
-
-/** When a change happened and how far it had come, by the clocks of those concerned; null: the server told nothing. */
-export type Times = Pick<TransferMeta, 'originAtMs' | 'learnedAtMs' | 'sentAtMs'> | null
-
-/** One step of several that came together: the names that it touched, and when it happened. */
-export type Step = Readonly<{
-  owners: readonly DomainName[]
-  times: Times
-  /** How much later than `times` says some of the names were touched, in milliseconds. */
-  laterMs: ReadonlyMap<DomainName, number>
 }>
 
 export type TransferOutcome =
@@ -198,7 +187,7 @@ export class IncomingTransfer {
     if (!this.#isSameHistory(base)) throw new TransferFault('delta', 'deltas of another history')
     if (!isSameSoaButSerial(soaRecord(store.soa), soa))
       throw new TransferFault('delta', 'the timers of the SOA changed')
-    const steps = deltas.map((delta) => this.#step(delta))
+    const steps = deltas.map((delta) => readDelta(delta, store.apex, this.#epoch))
     const sets = composeDeltas(steps, (owner, type) => store.rrset(owner, type))
     const last = steps.at(-1)!.meta
     const nowMs = this.#options.clock.epochMs()
@@ -226,42 +215,9 @@ export class IncomingTransfer {
     return {
       kind: 'change',
       change: applied,
-      steps: steps.map((step) => ({ owners: ownersOf(step), times: step.meta, laterMs: step.laterMs }))
+      steps: steps.map(stepOf)
     }
   }
-
-  #step({ deleted, added }: Delta): DeltaStep {
-    const step: DeltaStep = { deleted: [], added: [], states: [], names: [], laterMs: new Map(), meta: null }
-    const split = (records: readonly ResourceRecord[], plain: ResourceRecord[], isAdded: boolean): void => {
-      for (const record of records) {
-        const { owner, type, rdata } = record
-        if (this.#epoch === null || !isPrivateType(type)) plain.push(record)
-        else if (type === privateType.state) step.states.push({ owner, state: decodeState(rdata), isAdded })
-        else if (type === privateType.name) step.names.push({ owner, exists: isAdded })
-        else if (type === privateType.later) step.laterMs.set(owner, decodeLater(rdata))
-        else {
-          const meta = decodeMeta(rdata)
-          if (owner !== this.#options.apex || meta.epoch !== this.#epoch) {
-            throw new TransferFault('delta', 'times of another zone or history')
-          }
-          step.meta = meta
-        }
-      }
-    }
-    split(deleted, step.deleted, false)
-    split(added, step.added, true)
-    return step
-  }
-}
-
-/** One delta with its private records read. */
-type DeltaStep = {
-  readonly deleted: ResourceRecord[]
-  readonly added: ResourceRecord[]
-  readonly states: { owner: DomainName; state: ServiceState; isAdded: boolean }[]
-  readonly names: { owner: DomainName; exists: boolean }[]
-  readonly laterMs: Map<DomainName, number>
-  meta: TransferMeta | null
 }
 
 /** @throws TransferFault where the change does not fit the store, which is then as before. */
@@ -312,7 +268,7 @@ function lateOwners(steps: readonly DeltaStep[], originAtMs: number): LateChange
   const first = new Map<DomainName, number>()
   for (const step of steps) {
     if (step.meta === null) continue
-    for (const owner of ownersOf(step)) {
+    for (const owner of stepOf(step).owners) {
       const atMs = step.meta.originAtMs + (step.laterMs.get(owner) ?? 0)
       first.set(owner, Math.min(first.get(owner) ?? atMs, atMs))
     }
@@ -320,12 +276,6 @@ function lateOwners(steps: readonly DeltaStep[], originAtMs: number): LateChange
   return Array.from(first, ([owner, atMs]) => ({ owner, originAtMs: atMs })).filter(
     (one) => one.originAtMs > originAtMs
   )
-}
-
-function ownersOf({ deleted, added, states, names }: DeltaStep): DomainName[] {
-  const owners = new Set<DomainName>()
-  for (const { owner } of [...deleted, ...added, ...states, ...names]) owners.add(owner)
-  return [...owners]
 }
 
 function joined(held: RRset, added: RRset): RRset {

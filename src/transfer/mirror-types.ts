@@ -1,9 +1,13 @@
 /** What goes into a mirrored zone, and what it tells of itself. */
 import type { Clock } from '../base/clock.ts'
-import type { DomainName } from '../wire/name.ts'
+import { RCODE, RRTYPE } from '../wire/iana.ts'
+import type { Message } from '../wire/message.ts'
+import { isAtOrBelow, type DomainName } from '../wire/name.ts'
+import type { ResourceRecord } from '../wire/rr.ts'
 import type { ZoneChange } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
-import type { IncomingOptions, Step, Times } from './incoming-transfer.ts'
+import type { IncomingOptions } from './incoming-transfer.ts'
+import type { Step, Times } from './read-delta.ts'
 import type { Link } from './link.ts'
 import type { MirroredZone } from './mirrored-zone.ts'
 import type { TransferFault } from './transfer-reader.ts'
@@ -26,7 +30,7 @@ export type MirroredZoneOptions = Readonly<{
   /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
   onRefused: (zone: MirroredZone, why: string, above: DomainName | null) => void
   /** A transfer was of no use, and why. */
-  onFault: (zone: MirroredZone, fault: TransferFault) => void
+  onFault: (zone: Readonly<{ apex: DomainName }>, fault: TransferFault) => void
 }>
 
 export type MirrorState = 'connecting' | 'asking' | 'transferring' | 'current' | 'refused' | 'failing'
@@ -34,6 +38,8 @@ export type MirrorState = 'connecting' | 'asking' | 'transferring' | 'current' |
 export type MirrorStatus = Readonly<{
   apex: DomainName
   state: MirrorState
+  /** false: only its changes are heard of. */
+  keepsCopy: boolean
   /** null before the first transfer. */
   serial: number | null
   epoch: string | null
@@ -68,3 +74,12 @@ export const newMirrorStats = (): MirrorStats => ({
   records: 0,
   octets: 0
 })
+
+/** RCODEs that say that a server does not give a zone. */
+export const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
+
+/** The zone that the asked name lies in, as the SOA of a denial tells it. */
+export function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
+  const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
+  return soa === undefined || soa.owner === apex ? null : soa.owner
+}

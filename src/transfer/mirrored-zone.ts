@@ -19,13 +19,19 @@ import {
 } from '../base/limits.ts'
 import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
-import { isAtOrBelow, type DomainName } from '../wire/name.ts'
+import type { DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
-import type { ResourceRecord } from '../wire/rr.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { IncomingTransfer, type Taken, type TransferOutcome } from './incoming-transfer.ts'
-import { newMirrorStats, type MirroredZoneOptions, type MirrorState, type MirrorStatus } from './mirror-types.ts'
+import {
+  newMirrorStats,
+  refusals,
+  zoneAbove,
+  type MirroredZoneOptions,
+  type MirrorState,
+  type MirrorStatus
+} from './mirror-types.ts'
 import { PrimaryNotes } from './primary-notes.ts'
 import { soaQuery, transferQuery } from './transfer-query.ts'
 import { TransferFault } from './transfer-reader.ts'
@@ -33,7 +39,6 @@ import { TransferFault } from './transfer-reader.ts'
 /** How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time. */
 const pauseAfterTransfer = 4
 
-const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
 /** What servers say that do not know IXFR, or EDNS. */
 const notUnderstood: ReadonlySet<number> = new Set([RCODE.FORMERR, RCODE.NOTIMP, RCODE.BADVERS])
 
@@ -152,6 +157,13 @@ export class MirroredZone {
     else if (!isOfThisHistory || serial !== store.serial) this.#check()
   }
 
+  /** Somebody says by other ways that the zone has changed: it is looked after, in a moment where many say so. */
+  lookSoon(delayMs: number): void {
+    this.stats.notifies++
+    if (this.#isBusy) this.#isDue = true
+    else if (this.#options.link.server !== null && this.#state !== 'refused') this.#later(delayMs)
+  }
+
   /** Asks again, though it was refused. */
   askAgain(): void {
     if (!this.#isBusy && this.#options.link.server !== null) this.#check()
@@ -167,6 +179,7 @@ export class MirroredZone {
     return {
       apex: this.apex,
       state: this.#state,
+      keepsCopy: true,
       serial: this.store?.serial ?? null,
       epoch: this.store?.epoch ?? null,
       server: this.#options.link.server,
@@ -372,10 +385,4 @@ export class MirroredZone {
     this.stats.faults[fault.kind]++
     this.#options.onFault(this, fault)
   }
-}
-
-/** The zone that the asked name lies in, as the SOA of a denial tells it. */
-function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
-  const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
-  return soa === undefined || soa.owner === apex ? null : soa.owner
 }

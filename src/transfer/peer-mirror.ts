@@ -4,11 +4,13 @@
  * Each name that is wanted is asked for as a zone of its own; where it is none, or is refused, its ancestors are.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { mirrorRefusedMs } from '../base/limits.ts'
+import { mirrorRefusedMs, notifiesPerSecond } from '../base/limits.ts'
 import { OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'
 import { isAtOrBelow, labelCount, parentOf, type DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
+import { FollowedZone } from './followed-zone.ts'
+import type { Step } from './read-delta.ts'
 import { Link, type LinkOptions } from './link.ts'
 import type { MirroredZoneOptions, MirrorStatus } from './mirror-types.ts'
 import { MirroredZone } from './mirrored-zone.ts'
@@ -22,23 +24,30 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
   Readonly<{
     /** The names that we want to answer for, as the peer calls them. */
     names: readonly DomainName[]
+    /** Where it is given, no copies are kept: the changed names are told, or that all of a zone may have changed. */
+    onTold?: (zone: FollowedZone, steps: readonly Step[] | 'anything') => void
     /** Whether ancestors are asked for where a name is no zone. */
     mayAscend: boolean
     /** Nobody gives this zone, nor one above it; it is asked for again later. */
-    onRefused?: (zone: MirroredZone, why: string) => void
+    onRefused?: (zone: ZoneFollower, why: string) => void
     /** The connection was made, or lost. */
     onLink: (server: string, isUp: boolean, why: string) => void
   }>
+
+/** A zone that is kept, or only listened to. */
+export type ZoneFollower = MirroredZone | FollowedZone
 
 export class PeerMirror {
   readonly link: Link
   readonly #options: PeerMirrorOptions
   readonly #clock: Clock
-  readonly #zones = new Map<DomainName, MirroredZone>()
+  readonly #zones = new Map<DomainName, ZoneFollower>()
   /** Where each wanted name is looked for at the moment. */
   readonly #places = new Map<DomainName, DomainName>()
   #connection: { server: string; number: number } | null = null
   #cancelRetry: Cancel | null = null
+  /** When somebody last made us look after a zone. */
+  readonly #lookedAtMs = new Map<DomainName, number>()
 
   constructor(options: PeerMirrorOptions) {
     this.#options = options
@@ -91,7 +100,7 @@ export class PeerMirror {
   find(name: DomainName): MirroredZone | null {
     let best: MirroredZone | null = null
     for (const zone of this.#zones.values()) {
-      if (zone.store === null || !isAtOrBelow(name, zone.apex)) continue
+      if (!(zone instanceof MirroredZone) || zone.store === null || !isAtOrBelow(name, zone.apex)) continue
       if (best === null || Number(zone.isLive()) - Number(best.isLive()) > 0) best = zone
       else if (zone.isLive() === best.isLive() && zone.apex.length > best.apex.length) best = zone
     }
@@ -99,15 +108,25 @@ export class PeerMirror {
   }
 
   /** The zone of exactly this apex, be it without a copy yet. */
-  get(apex: DomainName): MirroredZone | null {
+  get(apex: DomainName): ZoneFollower | null {
     return this.#zones.get(apex) ?? null
+  }
+
+  /** Whether changes of a name are heard of now. */
+  follows(name: DomainName): boolean {
+    for (const zone of this.#zones.values()) if (isAtOrBelow(name, zone.apex) && zone.isLive()) return true
+    return false
   }
 
   /** Somebody says, by other ways than our connection, that a zone has changed. False: it is none of ours. */
   notified(apex: DomainName): boolean {
     const zone = this.#zones.get(apex)
     if (zone === undefined) return false
-    zone.notified(null, null)
+    const nowMs = this.#clock.nowMs()
+    const lastMs = this.#lookedAtMs.get(apex) ?? Number.NEGATIVE_INFINITY
+    const delayMs = Math.max(0, lastMs + 1000 / notifiesPerSecond - nowMs)
+    if (delayMs === 0) this.#lookedAtMs.set(apex, nowMs)
+    zone.lookSoon(delayMs)
     return true
   }
 
@@ -115,25 +134,32 @@ export class PeerMirror {
     return [...this.#zones.values()].map((zone) => zone.status())
   }
 
-  get zones(): IterableIterator<MirroredZone> {
+  get zones(): IterableIterator<ZoneFollower> {
     return this.#zones.values()
   }
 
   /** Zones that some wanted name is looked for in; others are left over, and asked for no more. */
-  #wantedZones(): MirroredZone[] {
+  #wantedZones(): ZoneFollower[] {
     const wanted = new Set(this.#places.values())
     return [...this.#zones.values()].filter(({ apex }) => wanted.has(apex))
   }
 
   #place(name: DomainName, apex: DomainName): void {
     this.#places.set(name, apex)
-    let zone = this.#zones.get(apex)
-    if (zone !== undefined) {
-      if (zone.status().state === 'refused') zone.askAgain()
+    const known = this.#zones.get(apex)
+    if (known !== undefined) {
+      if (known.status().state === 'refused') known.askAgain()
       return
     }
+    const zone =
+      this.#options.onTold === undefined ? this.#newCopy(apex) : this.#newFollowed(apex, this.#options.onTold)
+    this.#zones.set(apex, zone)
+    if (this.#connection !== null) zone.linkUp(this.#connection.server, this.#connection.number)
+  }
+
+  #newCopy(apex: DomainName): MirroredZone {
     const { clock, random, instanceId, leaseMs, limits, synthesize, onSwap, onChange, onFault } = this.#options
-    zone = new MirroredZone({
+    return new MirroredZone({
       apex,
       link: this.link,
       clock,
@@ -150,11 +176,26 @@ export class PeerMirror {
       onFault,
       onRefused: (refused, why, above) => this.#refused(refused, why, above)
     })
-    this.#zones.set(apex, zone)
-    if (this.#connection !== null) zone.linkUp(this.#connection.server, this.#connection.number)
   }
 
-  #refused(zone: MirroredZone, why: string, above: DomainName | null): void {
+  #newFollowed(apex: DomainName, onTold: PeerMirrorOptions['onTold'] & {}): FollowedZone {
+    const { clock, random, instanceId, leaseMs, limits, onFault } = this.#options
+    return new FollowedZone({
+      apex,
+      link: this.link,
+      clock,
+      random,
+      instanceId,
+      leaseMs,
+      ...(limits === undefined ? {} : { limits }),
+      onNames: (zone, steps) => onTold(zone, steps),
+      onAnything: (zone) => onTold(zone, 'anything'),
+      onFault,
+      onRefused: (refused, why, above) => this.#refused(refused, why, above)
+    })
+  }
+
+  #refused(zone: ZoneFollower, why: string, above: DomainName | null): void {
     const { apex } = zone
     const next = above ?? parentOf(apex)
     const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0

@@ -184,8 +184,8 @@ test('learnedChanges gives each moment its names, as our clients call them', asy
   }
   const times = { originAtMs: 1_000, learnedAtMs: 1_002, sentAtMs: 1_050 }
   const steps = [
-    { owners: [first, later, gone], times, laterMs: new Map([[later, 30]]) },
-    { owners: [first], times: null, laterMs: new Map() }
+    { owners: [first, later, gone], serial: 7, times, laterMs: new Map([[later, 30]]) },
+    { owners: [first], serial: 7, times: null, laterMs: new Map() }
   ]
   const mapping = { ours: parseName('east.local'), theirs: parseName('cluster.local') }
   const from = { peer: 'cluster-a', mappings: [null, mapping], clockOffsetMs: 5 }

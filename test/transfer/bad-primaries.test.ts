@@ -43,7 +43,7 @@ function setUp(options: Partial<PeerMirrorOptions> = {}): Setup {
     onLink: () => {},
     ...options
   })
-  return { clock, primary, mirror, zone: () => mirror.get(apex)! }
+  return { clock, primary, mirror, zone: () => mirror.get(apex) as MirroredZone }
 }
 
 /** The records of the copy but the SOA, and its serial; null: there is none. */
