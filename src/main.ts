@@ -370,7 +370,7 @@ export class RunningServer {
       ...policyTables(config, (name) => this.operator.isDisabled(name)),
       peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
       standings: standingsOf(this.peers, this.operator),
-      notified: (address, zone, isSigned) => this.mirrors.notified(address, zone, isSigned),
+      notified: this.mirrors.notified,
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,

@@ -6,6 +6,7 @@ import type { AnswerCache } from '../cache/answer-cache.ts'
 import type { Config, PeerConfig } from '../config/config.ts'
 import type { Freshness } from '../pipeline/freshness.ts'
 import type { PeerCopies } from '../pipeline/from-copy.ts'
+import type { Parts } from '../pipeline/parts.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
 import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
 import { PeerMirror, type PeerMirrorOptions } from '../transfer/peer-mirror.ts'
@@ -92,10 +93,15 @@ export class MirrorSet {
   }
 
   /**
-   * Somebody says by NOTIFY that a zone has changed; the RCODE that answers it. It counts from the servers of a peer,
-   * and from whoever signs it with one of our keys.
+   * Hears of NOTIFY, and gives the RCODE that answers it: it counts from the servers of a peer, and from whoever signs it
+   * with one of our keys. null: no policy names a peer.
    */
-  notified(address: string, apex: DomainName, isSigned: boolean): number {
+  get notified(): Parts['notified'] {
+    const hasPeers = [...this.#peered.values()].some(({ names }) => names.length > 0)
+    return hasPeers ? (address, apex, isSigned) => this.#notified(address, apex, isSigned) : null
+  }
+
+  #notified(address: string, apex: DomainName, isSigned: boolean): number {
     let rcode: number = RCODE.REFUSED
     for (const [peer, { names, eviction }] of this.#peered) {
       const isServer = this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)

@@ -23,9 +23,9 @@ export const opcodeOf = (octets: Uint8Array): number => (octets[2]! >> 3) & 0x0f
  * The RCODE that the header alone earns, or null where the message is to be parsed.
  * A question count other than one is FORMERR (RFC 9619 §4); records that a query cannot have are too.
  */
-export function headerError(octets: Uint8Array): number | null {
+export function headerError(octets: Uint8Array, takesNotify = false): number | null {
   const opcode = opcodeOf(octets)
-  if (opcode !== OPCODE.QUERY && opcode !== OPCODE.NOTIFY) return RCODE.NOTIMP
+  if (opcode !== OPCODE.QUERY && !(takesNotify && opcode === OPCODE.NOTIFY)) return RCODE.NOTIMP
   const questions = (octets[4]! << 8) | octets[5]!
   const answers = (octets[6]! << 8) | octets[7]!
   // A NOTIFY may bring the new SOA along. RFC 1996 §3.7.

@@ -60,7 +60,7 @@ export class DataPlane implements Responder {
       return DROP
     }
     try {
-      const rcode = headerError(octets)
+      const rcode = headerError(octets, this.#parts.notified !== null)
       if (rcode !== null) return this.#bareError(out, octets, size, rcode)
       const message = this.#parse(octets, size)
       if (message === null) return this.#bareError(out, octets, size, RCODE.FORMERR)

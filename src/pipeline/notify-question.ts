@@ -10,6 +10,8 @@ export const isNotify = (octets: Uint8Array): boolean => opcodeOf(octets) === OP
 /** What answers it: NOERROR where it is of use, REFUSED for who has no say in it, NOTAUTH for a zone that we do not follow. */
 export function answerNotify({ notified }: Parts, { qname, qtype, client, message, signature }: Query): Answer {
   const isSound = message?.qclass === CLASS.IN && qtype === RRTYPE.SOA
-  const rcode = isSound ? notified(client.address, qname, signature !== null && signature.key !== null) : RCODE.FORMERR
+  const rcode = isSound
+    ? (notified?.(client.address, qname, signature !== null && signature.key !== null) ?? RCODE.NOTIMP)
+    : RCODE.FORMERR
   return { ...errorAnswer(rcode), authoritative: rcode === RCODE.NOERROR }
 }

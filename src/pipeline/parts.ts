@@ -42,8 +42,8 @@ export type Parts = Readonly<{
   standings: Standings
   /** For `select: geo`. */
   clientRegions: ClientRegions
-  /** Who may say by NOTIFY that a peer's zone has changed: the RCODE that answers it. */
-  notified: (address: string, zone: DomainName, isSigned: boolean) => number
+  /** Hears who says by NOTIFY that a zone has changed, and gives the RCODE that answers it; null: nobody's zone matters. */
+  notified: ((address: string, zone: DomainName, isSigned: boolean) => number) | null
   /** Everything that is neither ours nor peered; null: refused. */
   forward: Peer | null
   cache: AnswerCache
