@@ -20,7 +20,7 @@ import { reloadEvents } from './main/config-changes.ts'
 import { inspectionOf } from './main/inspection.ts'
 import { openListeners } from './main/listen.ts'
 import { loadOptions } from './main/load-options.ts'
-import { MirrorSet } from './main/mirror-set.ts'
+import { MirrorSet, type TransferParts } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTables } from './main/policies.ts'
@@ -113,11 +113,8 @@ export class RunningServer {
     )
     this.peers.update(config)
     this.mirrors = new MirrorSet({
+      ...this.#shared(),
       freshness: this.freshness,
-      clock,
-      log,
-      random,
-      instanceId: this.#instanceId,
       cache: () => this.#cache,
       serversOf: (peer) => this.peers.serversOf(peer)
     })
@@ -255,13 +252,13 @@ export class RunningServer {
 
   #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {
     const onStored = this.freshness.stored.bind(this.freshness)
-    return new ClusterView(config, listen, {
-      clock: this.clock,
-      log: this.log,
-      random,
-      instanceId: this.#instanceId,
-      onStored
-    })
+    return new ClusterView(config, listen, { ...this.#shared(), onStored })
+  }
+
+  /** What all who take zones from others need. */
+  #shared(): TransferParts {
+    const keyOf: TransferParts['keyOf'] = (name) => this.zonesOut.keys.find((key) => key.name === name) ?? null
+    return { clock: this.clock, log: this.log, random, instanceId: this.#instanceId, keyOf }
   }
 
   /** `hasLooked`: there is nothing to wait for in a moment's time. `isWhole`: the whole cluster has been read. */

@@ -192,6 +192,8 @@ export const evictionSettleMs = 2_000
 export const mirrorTransferGraceMs = 60_000
 /** Requests in flight on one connection for transfers. */
 export const transferRequestsInFlight = 256
+/** Messages without TSIG between two signed ones of a transfer. RFC 8945 §5.3.1. */
+export const unsignedTransferMessages = 99
 /** What may wait to be sent on such a connection: requests are small, so a server that lets them wait does not read. */
 export const transferSendBufferOctets = 256 * 1024
 /** Messages that nobody asked for, on one connection for transfers, before it is dropped. */

@@ -27,7 +27,8 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
     clock: systemClock,
     log: silentLog,
     random: Math.random,
-    instanceId: ''
+    instanceId: '',
+    keyOf: () => null
   })
   // What an API server holds is looked at by whoever serves it.
   const isRead = config.cluster.source.kind === 'manifests'

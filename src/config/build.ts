@@ -104,7 +104,7 @@ function buildSource(source: FileContent['cluster']['source'], around: Surroundi
   if (source.manifests !== undefined) {
     return { kind: 'manifests', paths: source.manifests.map((path) => absolutePath(path, around)) }
   }
-  if (source.mirror !== undefined) return { kind: 'mirror', servers: source.mirror }
+  if (source.mirror !== undefined) return { kind: 'mirror', servers: source.mirror, key: source.key ?? null }
   const { kubeconfig, context } = source.kubernetes ?? {}
   return {
     kind: 'kubernetes',
@@ -142,6 +142,7 @@ function buildPeer(name: string, peer: FileContent['peers'][string], around: Sur
     transport: peer.transport,
     families: peer.families,
     mirror: peer.mirror,
+    key: peer.key ?? null,
     leaseMs: peer.lease,
     maxAgeMs: peer.maxAge,
     maxInFlight: peer.maxInFlight,

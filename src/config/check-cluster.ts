@@ -17,6 +17,10 @@ export function checkCluster(draft: FileDraft, { report }: CheckOptions): void {
       report({ path: [...path, kind], at: 'key', message: `a second source beside \`${given[0]}\``, expected })
     }
   }
+  const unusedKey = source?.key !== undefined && !Object.hasOwn(source, 'mirror')
+  if (unusedKey) {
+    report({ path: ['cluster', 'source', 'key'], at: 'key', message: 'only `mirror` signs its requests' })
+  }
   // In a file nobody renews anything, and what comes by transfer has been sifted already.
   const other = source === undefined ? undefined : sourceKinds.find((kind) => Object.hasOwn(source, kind))
   if (leases !== undefined && leases !== null && other !== undefined && other !== 'kubernetes') {

@@ -82,7 +82,8 @@ export type SourceConfig =
   | Readonly<{ kind: 'manifests'; paths: readonly string[] }>
   /** null: the pod's own token and certificate; the kubeconfig's current context. */
   | Readonly<{ kind: 'kubernetes'; kubeconfig: string | null; context: string | null }>
-  | Readonly<{ kind: 'mirror'; servers: readonly HostPort[] }>
+  /** `key`: name of the key in `transfer.keys`; null: none. */
+  | Readonly<{ kind: 'mirror'; servers: readonly HostPort[]; key: DomainName | null }>
 
 /** One entry of `forward`: a resolver, or the absolute path of a resolv.conf. */
 export type ForwardConfig =
@@ -131,6 +132,8 @@ export type PeerConfig = Readonly<{
   families: readonly (4 | 6)[]
   /** Whether its zones are kept here; `evict`: only their changes are heard of, and taken out of the cache. */
   mirror: boolean | 'evict'
+  /** Name of the key in `transfer.keys` for its zones; null: none. */
+  key: DomainName | null
   /** Without a sign of life for this long, a mirrored peer is unreachable. */
   leaseMs: number
   /** Data older than this make it unhealthy; null: age does not matter. */

@@ -32,6 +32,10 @@ export const sourceSection = section({
     'Files or folders of Kubernetes YAML or JSON (folders: `*.yaml`, `*.yml`, `*.json`, also in subfolders), read again when they change.'
   ),
   kubernetes: optional(kubernetesSource, 'List and watch of the API server; `{}` inside a pod.'),
+  key: optional(
+    domainName(),
+    'With `mirror`: the TSIG key, one of `transfer.keys`, that our requests are signed with.'
+  ),
   mirror: optional(
     list(server(), 1),
     "The zones by transfer from these servers, the cluster's own peerdns, for resolvers on nodes: no access to the API server is needed. They have to allow it (`transfer.allow`)."

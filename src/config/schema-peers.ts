@@ -69,6 +69,10 @@ export const peerSection = section({
     false,
     'Whether the zones of the dnsNames that are peered to it are kept here by zone transfer (AXFR, IXFR, NOTIFY), and answered from here. `evict`: no copy is kept, changed names leave the cache.'
   ),
+  key: optional(
+    domainName(),
+    'The TSIG key, one of `transfer.keys`, that our requests for its zones are signed with; its answers have to be signed with it too.'
+  ),
   lease: option(
     duration({ min: '500ms', max: '1h' }),
     '5s',

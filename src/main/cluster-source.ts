@@ -1,6 +1,5 @@
 /** Where this cluster's objects come from, as one shape for the view: built from `cluster.source`. */
 import type { Clock } from '../base/clock.ts'
-import type { Logger } from '../base/log.ts'
 import type { ResourceHealth, SourceClustersHealth, SourceStatus } from '../admin/inspectable.ts'
 import type { ClusterZones } from '../cluster/cluster-zones.ts'
 import { LeasePattern } from '../cluster/lease-objects.ts'
@@ -9,6 +8,7 @@ import { KubernetesSource } from '../cluster/sources/kubernetes/kubernetes-sourc
 import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig } from '../config/config.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
+import type { TransferParts } from './mirror-set.ts'
 import { mirrorSource } from './mirror-source.ts'
 
 /** Where the kubelet puts the service account's files. */
@@ -41,14 +41,7 @@ export interface ClusterSource {
   hasRead?(zone: ZoneStore): boolean
 }
 
-export type SourceParts = Readonly<{
-  zones: ClusterZones
-  clock: Clock
-  log: Logger
-  random: () => number
-  /** Names this process to other peerdns; hex. */
-  instanceId: string
-}>
+export type SourceParts = TransferParts & Readonly<{ zones: ClusterZones }>
 
 export function clusterSource(cluster: ClusterConfig, parts: SourceParts): ClusterSource {
   const { source } = cluster
@@ -57,7 +50,7 @@ export function clusterSource(cluster: ClusterConfig, parts: SourceParts): Clust
     const access = apiAccess(source.kubeconfig, source.context, parts.clock)
     return kubernetesSource(access, cluster, parts)
   }
-  return mirrorSource(source.servers, parts)
+  return mirrorSource(source, parts)
 }
 
 function manifestsSource(paths: readonly string[], { zones, clock, log }: SourceParts): ClusterSource {

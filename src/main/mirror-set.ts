@@ -9,6 +9,9 @@ import type { PeerCopies } from '../pipeline/from-copy.ts'
 import type { Parts } from '../pipeline/parts.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
 import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
+import type { Signer } from '../transfer/link.ts'
+import type { TsigKey } from '../transfer/tsig-signer.ts'
+import { tsigSigner } from '../transfer/tsig-verifier.ts'
 import { PeerMirror, type PeerMirrorOptions } from '../transfer/peer-mirror.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
 import { RCODE } from '../wire/iana.ts'
@@ -17,16 +20,36 @@ import { CacheEviction, type EvictionStats } from './cache-eviction.ts'
 import { computedPods } from './computed-pods.ts'
 import { learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
 
-type Dependencies = Readonly<{
+/** Signs with the key as it is at each moment; null: no key is wanted. */
+export const signerOf = (
+  name: DomainName | null,
+  keyOf: (name: DomainName) => TsigKey | null,
+  clock: Clock
+): Signer | null =>
+  name === null
+    ? null
+    : tsigSigner(
+        () => keyOf(name),
+        () => Math.floor(clock.epochMs() / 1000)
+      )
+
+export type TransferParts = Readonly<{
   clock: Clock
   log: Logger
   random: () => number
+  /** Names this process to other peerdns; hex. */
   instanceId: string
-  freshness: Freshness
-  cache: () => AnswerCache
-  /** The addresses that a peer's servers have now, best first, as `host:port`. */
-  serversOf: (peer: string) => readonly string[]
+  /** The TSIG key of a name; null where it cannot be read. */
+  keyOf: (name: DomainName) => TsigKey | null
 }>
+
+type Dependencies = TransferParts &
+  Readonly<{
+    freshness: Freshness
+    cache: () => AnswerCache
+    /** The addresses that a peer's servers have now, best first, as `host:port`. */
+    serversOf: (peer: string) => readonly string[]
+  }>
 
 type Kept = Readonly<{ mirror: PeerMirror; blueprint: string; copies: PeerCopies }>
 
@@ -151,7 +174,7 @@ export class MirrorSet {
       mayAscend: true,
       servers: () => serversOf(peer.name),
       open: openMessageStream,
-      signer: null,
+      signer: signerOf(peer.key, this.#parts.keyOf, clock),
       instanceId,
       leaseMs: peer.leaseMs,
       clock,
@@ -197,8 +220,8 @@ export class MirrorSet {
 }
 
 /** What a mirror is built from, but for the names: equal text means that nothing changed. */
-const blueprintOf = ({ servers, families, leaseMs, mirror }: PeerConfig): string =>
-  JSON.stringify([servers, families, leaseMs, mirror])
+const blueprintOf = ({ servers, families, leaseMs, mirror, key }: PeerConfig): string =>
+  JSON.stringify([servers, families, leaseMs, mirror, key])
 
 /** The dnsNames of all policies with this peer as a target, as the peer calls them. */
 function namesOf(config: Config, peer: string): DomainName[] {

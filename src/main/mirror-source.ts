@@ -15,12 +15,16 @@ import { PeerMirror } from '../transfer/peer-mirror.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { ClusterSource, SourceParts } from './cluster-source.ts'
 import { computedPods } from './computed-pods.ts'
+import { signerOf } from './mirror-set.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
 /** Within this time without a sign of life, the copies are as good as the zones themselves. */
 const leaseMs = 5_000
 
-export function mirrorSource(servers: readonly HostPort[], parts: SourceParts): ClusterSource {
+export function mirrorSource(
+  { servers, key }: Readonly<{ servers: readonly HostPort[]; key: DomainName | null }>,
+  parts: SourceParts
+): ClusterSource {
   const { zones, clock, log, random, instanceId } = parts
   const hosts = new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, clock)
   const wanted = zones.zones.all().map(({ apex }) => apex)
@@ -43,7 +47,7 @@ export function mirrorSource(servers: readonly HostPort[], parts: SourceParts): 
         return addresses.map((address) => hostPortToText(address, port))
       }),
     open: openMessageStream,
-    signer: null,
+    signer: signerOf(key, parts.keyOf, clock),
     instanceId,
     leaseMs,
     clock,

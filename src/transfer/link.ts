@@ -47,10 +47,10 @@ export type Signer = Readonly<{
 
 export type Verifier = Readonly<{
   /**
-   * Checks the next message of the answer; false: it is one without TSIG in between, whose check is still to come.
-   * @throws TransferFault where it is not what the server signed.
+   * Takes the next message of the answer, and gives those that are vouched for by now, in their order.
+   * @throws TransferFault or WireError where it is not what the server signed.
    */
-  check(octets: Uint8Array): boolean
+  take(octets: Uint8Array): readonly Uint8Array[]
 }>
 
 export type Request = Readonly<{
@@ -280,12 +280,14 @@ export class Link {
       return
     }
     try {
-      entry.verifier?.check(octets)
-      const isLast = entry.request.onMessage(decodeMessage(octets), octets.length)
-      if (this.#inFlight.get(id) !== entry) return
-      if (!isLast) return
-      entry.cancel()
-      this.#inFlight.delete(id)
+      for (const message of entry.verifier?.take(octets) ?? [octets]) {
+        const isLast = entry.request.onMessage(decodeMessage(message), message.length)
+        if (this.#inFlight.get(id) !== entry) return
+        if (!isLast) continue
+        entry.cancel()
+        this.#inFlight.delete(id)
+        return
+      }
     } catch (error) {
       if (!(error instanceof TransferFault || error instanceof WireError)) throw error
       entry.cancel()

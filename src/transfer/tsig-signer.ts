@@ -57,7 +57,7 @@ export function checkTsig(
   const message = octets.slice(0, tsig.start)
   writeU16(message, 0, tsig.originalId)
   writeU16(message, ARCOUNT_AT, readU16(message, ARCOUNT_AT) - 1)
-  const mac = macOf(key, [message, variables(key, tsig)])
+  const mac = macOf(key, [message, variablesOf(key, tsig)])
   if (mac.length !== tsig.mac.length || !timingSafeEqual(mac, tsig.mac)) return unsigned(tsig, badSignature)
   const isInTime = Math.abs(nowSeconds() - tsig.timeSignedSeconds) <= tsig.fudgeSeconds
   return new SignedAnswer(key, tsig, isInTime ? RCODE.NOERROR : RCODE.BADTIME, nowSeconds)
@@ -67,7 +67,7 @@ export function checkTsig(
 export function signRequest(message: Uint8Array, key: TsigKey, nowSeconds: number): Uint8Array {
   const { name: algorithm, macOctets } = algorithms[key.algorithm]
   const fields = { timeSignedSeconds: nowSeconds, fudgeSeconds, error: 0, other: nothing }
-  const mac = macOf(key, [message, variables(key, fields)])
+  const mac = macOf(key, [message, variablesOf(key, fields)])
   const out = new Uint8Array(message.length + key.name.length + fixedOctets + algorithm.length + macOctets)
   out.set(message)
   const rdata = tsigRdata({ algorithm, mac, originalId: readU16(message, 0), ...fields })
@@ -76,6 +76,9 @@ export function signRequest(message: Uint8Array, key: TsigKey, nowSeconds: numbe
 }
 
 const nothing = new Uint8Array(0)
+
+/** The name that a key's algorithm has in TSIG records. */
+export const algorithmOf = ({ algorithm }: TsigKey): DomainName => algorithms[algorithm].name
 
 /** An answer to what we cannot check carries a TSIG without MAC. §5.3.2 */
 const unsigned = (tsig: Tsig, error: number): TsigCheck => ({
@@ -111,7 +114,7 @@ class SignedAnswer implements TsigCheck {
     const key = this.#key
     const fields = this.#fields()
     const before = [u16Octets(this.#lastMac.length), this.#lastMac, out.subarray(0, size)]
-    const mac = macOf(key, [...before, this.#isFirst ? variables(key, fields) : timers(fields)])
+    const mac = macOf(key, [...before, this.#isFirst ? variablesOf(key, fields) : timersOf(fields)])
     this.#isFirst = false
     this.#lastMac = mac
     const { name: algorithm } = algorithms[key.algorithm]
@@ -130,14 +133,15 @@ class SignedAnswer implements TsigCheck {
 
 type TsigFields = Pick<Tsig, 'timeSignedSeconds' | 'fudgeSeconds' | 'error' | 'other'>
 
-function macOf({ algorithm, secret }: TsigKey, parts: readonly Uint8Array[]): Uint8Array {
+/** The MAC over these parts. */
+export function macOf({ algorithm, secret }: TsigKey, parts: readonly Uint8Array[]): Uint8Array {
   const hmac = createHmac(algorithms[algorithm].hash, secret)
   for (const part of parts) hmac.update(part)
   return hmac.digest()
 }
 
 /** What is signed beside the message. §4.3.3 */
-function variables({ name, algorithm }: TsigKey, fields: TsigFields): Uint8Array {
+export function variablesOf({ name, algorithm }: TsigKey, fields: TsigFields): Uint8Array {
   const algorithmName = algorithms[algorithm].name
   const fixed = new Uint8Array(6)
   writeU16(fixed, 0, CLASS.ANY)
@@ -145,11 +149,11 @@ function variables({ name, algorithm }: TsigKey, fields: TsigFields): Uint8Array
   const tail = new Uint8Array(4)
   writeU16(tail, 0, fields.error)
   writeU16(tail, 2, fields.other.length)
-  return Buffer.concat([octetsOf(name), fixed, octetsOf(algorithmName), timers(fields), tail, fields.other])
+  return Buffer.concat([octetsOf(name), fixed, octetsOf(algorithmName), timersOf(fields), tail, fields.other])
 }
 
 /** What is signed beside a message that is not the first one of a stream. §5.3.1 */
-function timers({ timeSignedSeconds, fudgeSeconds: fudge }: TsigFields): Uint8Array {
+export function timersOf({ timeSignedSeconds, fudgeSeconds: fudge }: TsigFields): Uint8Array {
   const octets = new Uint8Array(8)
   writeU48(octets, 0, timeSignedSeconds)
   writeU16(octets, 6, fudge)

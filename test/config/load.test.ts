@@ -90,6 +90,7 @@ void test('parseConfig fills in the defaults of peers, policies and targets', as
     transport: 'auto',
     families: [4, 6],
     mirror: false,
+    key: null,
     leaseMs: 5_000,
     maxAgeMs: null,
     maxInFlight: 1_000,
