@@ -47,6 +47,16 @@ export function queryMetrics(inspect: Inspectable): Metric[] {
     ),
     counter('peerdns_responses_truncated_total', 'Responses that did not fit and carry TC.', stats.truncated),
     counter('peerdns_answers_total', 'Answers by where they came from.', byLabel('source', stats.responsesBySource)),
+    counter(
+      'peerdns_answers_ready_total',
+      'Answers that lay ready as octets; peerdns_answers_total has them too.',
+      inspect.dataPlane.ready?.stats.served ?? 0
+    ),
+    gauge(
+      'peerdns_ready_answers_bytes',
+      'Memory that ready answers take, or have taken at the most.',
+      inspect.dataPlane.ready?.usedOctets ?? 0
+    ),
     counter('peerdns_answers_stale_total', 'Answers given after their TTL ran out (RFC 8767).', stats.stale),
     counter(
       'peerdns_policy_answers_total',

@@ -286,6 +286,14 @@ export const apiObjectsPerTurn = 500
 /** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */
 export const failureTtlMaxSeconds = 5
 
+// Ready-made answers.
+/** Memory for answers that are ready as octets; the oldest ones make room. It is taken as it is needed. */
+export const readyAnswerOctets = 32 * 1024 * 1024
+/** Answers that the index has room for; a power of two. */
+export const readyAnswerSlots = 131_072
+/** Clients whose group (by `allow` and the `clients` of policies) is remembered. */
+export const rememberedAudienceClients = 4_096
+
 // Draining.
 /** Time that queries in flight get to finish after SIGTERM (after lameDuck). */
 export const drainTimeoutMs = 5_000

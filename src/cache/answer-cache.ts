@@ -51,6 +51,7 @@ type Slot = {
   heapIndex: number
 }
 
+const renewEveryMs = 1_000
 const ageBoundsSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 300, 3_600]
 
 export class AnswerCache {
@@ -87,6 +88,7 @@ export class AnswerCache {
       sizeCalculation: (slot) => slot.sizeOctets,
       dispose: (slot, _key, reason) => {
         this.#unlink(slot)
+        slot.entry.isHeld = false
         if (reason === 'evict') this.stats.evictions += 1
       }
     })
@@ -107,6 +109,20 @@ export class AnswerCache {
     this.stats.hits += 1
     this.#countServed(hit)
     return hit
+  }
+
+  /**
+   * Counts a fresh answer that was given out by somebody who kept hold of it, as `get` does. Its place in the order of use
+   * is renewed once a second at the most.
+   */
+  countUse(key: AnswerKey, entry: CachedAnswer, nowMs: number): void {
+    if (nowMs - entry.renewedAtMs >= renewEveryMs) {
+      entry.renewedAtMs = nowMs
+      this.#slots.get(key)
+    }
+    this.stats.hits += 1
+    entry.hits += 1
+    this.ageSeconds.observe(Math.max(0, nowMs - entry.storedAtMs) / 1000)
   }
 
   /** As `get`, but for looking only: nothing is counted, and the entry is not used for that. */
@@ -140,7 +156,9 @@ export class AnswerCache {
       isEmpty: options.isEmpty ?? false,
       failure: null,
       zoneApex: retention.zoneApex,
-      hits: 0
+      hits: 0,
+      isHeld: true,
+      renewedAtMs: options.nowMs
     }
     return this.#insert(key, entry, concernedNames(question.name, entry.sections), this.#serveStaleMs)
   }
@@ -163,7 +181,9 @@ export class AnswerCache {
       isEmpty: false,
       failure: options.failure,
       zoneApex: null,
-      hits: 0
+      hits: 0,
+      isHeld: true,
+      renewedAtMs: options.nowMs
     }
     return this.#insert(key, entry, [questionOf(key).name], 0)
   }

@@ -25,6 +25,10 @@ export type CachedAnswer = Readonly<{
 }> & {
   /** How often it was given out. */
   hits: number
+  /** False once it has left the cache: replaced, flushed, expired or evicted. */
+  isHeld: boolean
+  /** When its place in the order of use was last renewed by `countUse`; monotonic milliseconds. */
+  renewedAtMs: number
 }
 
 /** `staleForMs` is 0 while the TTL runs, and above 0 after that. */

@@ -19,6 +19,7 @@ import type { Parts } from './parts.ts'
 import { PipelineStats } from './pipeline-stats.ts'
 import { queryFromMessage, type Query } from './query.ts'
 import { respond, respondFromMemory } from './respond.ts'
+import { ReadyAnswers } from './ready/ready-answers.ts'
 import { Unenforced } from './unenforced.ts'
 import { answerNotify, isNotify } from './notify-question.ts'
 import { answerZoneQuestion, isStream, streamZone } from './zone-question.ts'
@@ -32,13 +33,17 @@ const scratch = new Uint8Array(maxMessageOctets)
 export class DataPlane implements Responder {
   readonly stats = new PipelineStats()
   readonly unenforced = new Unenforced()
+  /** Null: every query goes the whole way. */
+  readonly ready: ReadyAnswers | null
   #parts: Parts
   #queriesUntilLogged = 0
   #bugsLogged = 0
   #bugWindowMs = 0
 
-  constructor(parts: Parts) {
+  /** @param options `hasReadyAnswers` false: every query goes the whole way. */
+  constructor(parts: Parts, options: Readonly<{ hasReadyAnswers?: boolean }> = {}) {
     this.#parts = parts
+    this.ready = options.hasReadyAnswers === false ? null : new ReadyAnswers(parts, this.stats)
   }
 
   get parts(): Parts {
@@ -48,6 +53,7 @@ export class DataPlane implements Responder {
   /** Exchanges everything at once; queries in flight finish with what they began with. */
   use(parts: Parts): void {
     this.#parts = parts
+    this.ready?.use(parts)
   }
 
   answer(octets: Uint8Array, size: number, client: Client, out: Uint8Array): number {
@@ -60,6 +66,14 @@ export class DataPlane implements Responder {
       return DROP
     }
     try {
+      const ready = this.#readyOrNull()
+      if (ready !== null) {
+        const written = ready.answer(octets, size, client, out)
+        if (written > 0) {
+          if (this.#parts.logQueriesEvery !== null) this.#queriesUntilLogged--
+          return written
+        }
+      }
       const rcode = headerError(octets, this.#parts.notified !== null)
       if (rcode !== null) return this.#bareError(out, octets, size, rcode)
       const message = this.#parse(octets, size)
@@ -72,7 +86,11 @@ export class DataPlane implements Responder {
       if (isStream(answer)) return STREAM
       if (refusal === null) this.unenforced.observe(this.#parts, query, answer)
       this.#parts.freshness.gave(query, answer, query.receivedAtMs)
-      return this.#finish(out, octets, query, message, answer)
+      const written = this.#finish(out, octets, query, message, answer)
+      if (ready !== null && refusal === null) {
+        ready.offer(octets, query, message, answer, this.#isRecursionAvailable(client))
+      }
+      return written
     } catch (error) {
       return this.#bug(error, out, octets, size)
     }
@@ -97,6 +115,17 @@ export class DataPlane implements Responder {
     } catch (error) {
       await send(this.#bug(error, scratch, copy, copy.length))
     }
+  }
+
+  /** Null where somebody wants to see how this very query is answered: the log, or a policy that only counts. */
+  #readyOrNull(): ReadyAnswers | null {
+    const { withUnenforced, logQueriesEvery } = this.#parts
+    if (withUnenforced !== null) return null
+    return logQueriesEvery === null || this.#queriesUntilLogged > 0 ? this.ready : null
+  }
+
+  #isRecursionAvailable(client: Client): boolean {
+    return this.#parts.forward !== null || this.#parts.policies.hasPolicyFor(client.address)
   }
 
   async resolve(octets: Uint8Array, client: Client): Promise<Uint8Array | null> {
@@ -148,7 +177,7 @@ export class DataPlane implements Responder {
 
   #finish(out: Uint8Array, octets: Uint8Array, query: Query, message: ParsedQuery, answer: Answer): number {
     const parts = this.#parts
-    const recursionAvailable = parts.forward !== null || parts.policies.hasPolicyFor(query.client.address)
+    const recursionAvailable = this.#isRecursionAvailable(query.client)
     const size = finish(out, octets, query, message, answer, { recursionAvailable, random: parts.random })
     this.stats.countAnswer(answer)
     if ((out[2]! & 0x02) !== 0) this.stats.truncated++

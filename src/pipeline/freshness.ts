@@ -52,6 +52,9 @@ export type ChangeOfName = Readonly<
 >
 type Kept = { -readonly [Key in keyof ChangeOfName]: ChangeOfName[Key] }
 
+/** What is known of an answer that lies ready; null: no policy decided. */
+type ReadyAnswer = Readonly<{ name: DomainName; type: number; policy: string | null; target: TargetId | null }>
+
 /** Answers that were no longer right, by whom they came from and who let them. */
 export type StaleCount = {
   readonly peer: string
@@ -103,6 +106,14 @@ export class Freshness {
     this.#given.add(given)
     // A copy is right as of now: what was learned is in it.
     if (this.#waiting.size > 0) this.#endWait(origin.from === 'mirror' ? { ...given, knownAtMs: nowMs } : given)
+  }
+
+  /** The same for a policy's answer from the cache that lay ready. */
+  gaveReady({ name, type, policy, target }: ReadyAnswer, knownAtMs: number, nowMs: number): void {
+    if (!this.#isFollowing || policy === null || target === null) return
+    const given = { givenAtMs: nowMs, knownAtMs, name, type, policy, target }
+    this.#given.add(given)
+    if (this.#waiting.size > 0) this.#endWait(given)
   }
 
   /** A change is in our own zone. */

@@ -1,6 +1,6 @@
 /** What the pipeline counts: plain numbers that the metrics read when they are scraped. */
 import { Histogram } from '../base/histogram.ts'
-import type { Answer, Origin } from './answer.ts'
+import { staleForMs, type Answer, type Origin } from './answer.ts'
 
 /** Bounds of the age histogram in seconds. */
 const ageBoundsSeconds = [0.001, 0.01, 0.05, 0.25, 1, 2.5, 5, 10, 15, 30, 60, 300, 3600]
@@ -38,21 +38,24 @@ export class PipelineStats {
 
   countAnswer(answer: Answer): void {
     const { origin } = answer
-    this.countRcode(answer.sections.rcode)
-    this.responsesBySource.set(origin.from, this.responsesBySource.get(origin.from)! + 1)
-    if (origin.from === 'cache' || origin.from === 'mirror') {
-      this.answerAgeSeconds.observe(origin.ageMs / 1000)
-      if (origin.staleForMs > 0) this.stale++
-    } else if (origin.from === 'zone') {
-      this.answerAgeSeconds.observe(origin.ageMs / 1000)
-    } else if (origin.from !== 'policy') {
-      // A peer was asked just now: the answer had no time to age here.
-      this.answerAgeSeconds.observe(0)
-    }
-    if (answer.policy !== null) {
-      const target = 'target' in origin ? origin.target : null
-      this.#countPolicy(answer.policy, target ?? origin.from)
-    }
+    if (staleForMs(answer) > 0) this.stale++
+    // A peer was asked just now: the answer had no time to age here.
+    const ageMs = 'ageMs' in origin ? origin.ageMs : 0
+    this.countServed(
+      answer.sections.rcode,
+      origin.from,
+      ageMs,
+      answer.policy,
+      'target' in origin ? origin.target : null
+    )
+  }
+
+  /** The same from its parts, for answers that are not stale. */
+  countServed(rcode: number, from: Source, ageMs: number, policy: string | null, target: string | null): void {
+    this.countRcode(rcode)
+    this.responsesBySource.set(from, this.responsesBySource.get(from)! + 1)
+    if (from !== 'policy') this.answerAgeSeconds.observe(ageMs / 1000)
+    if (policy !== null) this.#countPolicy(policy, target ?? from)
   }
 
   #countPolicy(policy: string, target: string): void {

@@ -95,9 +95,12 @@ async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
 }
 
 /** The policy that decides the query; null where none does. */
-export function policyOf(parts: Parts, query: Query): Policy | null {
+export const policyOf = (parts: Parts, query: Query): Policy | null => policyMatchOf(parts, query)?.policy ?? null
+
+/** The same with the dnsName that matched. */
+export function policyMatchOf(parts: Parts, query: Query): PolicyMatch | null {
   const route = routeOf(parts, query)
-  return route.by === 'policy' ? route.match.policy : null
+  return route.by === 'policy' ? route.match : null
 }
 
 function routeOf(parts: Parts, query: Query): Route {

@@ -6,17 +6,25 @@ export class Zones {
   readonly #byApex = new Map<DomainName, ZoneStore>()
   /** How many apexes have each length in octets: a walk over the labels of a name looks up only what can match. */
   readonly #apexOctets = new Uint32Array(maxNameOctets + 1)
+  #revision = 0
+
+  /** Another number after each zone that came or went: what was concluded from all zones holds as long as it stays. */
+  get revision(): number {
+    return this.#revision
+  }
 
   /** Adds a zone; one of the same apex is replaced, in one step. */
   add(zone: ZoneStore): void {
     if (!this.#byApex.has(zone.apex)) this.#apexOctets[zone.apex.length]! += 1
     this.#byApex.set(zone.apex, zone)
+    this.#revision += 1
   }
 
   /** Whether there was a zone of that apex. */
   remove(apex: DomainName): boolean {
     if (!this.#byApex.delete(apex)) return false
     this.#apexOctets[apex.length]! -= 1
+    this.#revision += 1
     return true
   }
 

@@ -1,0 +1,76 @@
+/**
+ * The first look at a query for a ready-made answer: its question's octets, hashed, and all else that an answer to
+ * it may depend on. Allocates nothing; whatever is not plain is left to the whole parser.
+ */
+import { maxMessageOctets, maxUdpPayloadOctets, plainUdpPayloadOctets } from '../../base/limits.ts'
+import { bareOptOctets } from '../../wire/edns.ts'
+import { headerOctets } from '../../wire/header.ts'
+import { RRTYPE } from '../../wire/iana.ts'
+import { lowerCaseOf, maxNameOctets } from '../../wire/name.ts'
+
+const hashSeed = 0x811c9dc5
+const hashPrime = 0x01000193
+
+/** Bits of `flags`; who asks stands above them. */
+const flag = { recursionDesired: 1, checkingDisabled: 2, edns: 4, dnssecOk: 8 } as const
+export const audienceShift = 4
+
+export class ReadyQuestion {
+  /** Of the question in lower case. */
+  hash = 0
+  /** What of the query an answer depends on, besides its question and its size. */
+  flags = 0
+  /** Where the question ends; it begins behind the header. */
+  end = 0
+  /** Octets that the client takes. */
+  limitOctets = 0
+
+  /**
+   * Reads a query; false where it is not a plain one: opcode QUERY, one question without compression, no records but
+   * an OPT of version 0 without options, nothing behind it.
+   */
+  read(octets: Uint8Array, size: number, isUdp: boolean): boolean {
+    // QR and opcode; the counts. Other bits of the flags have no meaning in a query (AD is never passed on).
+    if (size < headerOctets + 5 || (octets[2]! & 0xf8) !== 0) return false
+    if (octets[5] !== 1 || octets[11]! > 1) return false
+    if ((octets[4]! | octets[6]! | octets[7]! | octets[8]! | octets[9]! | octets[10]!) !== 0) return false
+    let hash = hashSeed
+    let at = headerOctets
+    for (let length = octets[at]!; length !== 0; length = octets[at]!) {
+      const end = at + 1 + length
+      if (length > 63 || end + 5 > size) return false
+      hash = Math.imul(hash ^ length, hashPrime)
+      for (at++; at < end; at++) hash = Math.imul(hash ^ lowerCaseOf[octets[at]!]!, hashPrime)
+    }
+    at++
+    if (at - headerOctets > maxNameOctets || at + 4 > size) return false
+    hash = Math.imul(hash ^ ((octets[at]! << 8) | octets[at + 1]!), hashPrime)
+    hash = Math.imul(hash ^ ((octets[at + 2]! << 8) | octets[at + 3]!), hashPrime)
+    const end = at + 4
+    let flags = (octets[2]! & 1) | (octets[3]! & 0x10 ? flag.checkingDisabled : 0)
+    let limitOctets = plainUdpPayloadOctets
+    if (octets[11] === 0) {
+      if (end !== size) return false
+    } else {
+      // Root, type, payload, extended RCODE, version, flags, length.
+      if (end + bareOptOctets !== size || octets[end] !== 0) return false
+      if (((octets[end + 1]! << 8) | octets[end + 2]!) !== RRTYPE.OPT) return false
+      if ((octets[end + 6]! | octets[end + 9]! | octets[end + 10]!) !== 0) return false
+      flags |= flag.edns | ((octets[end + 7]! & 0x80) !== 0 ? flag.dnssecOk : 0)
+      const payload = (octets[end + 3]! << 8) | octets[end + 4]!
+      limitOctets = payload < plainUdpPayloadOctets ? plainUdpPayloadOctets : payload
+      if (limitOctets > maxUdpPayloadOctets) limitOctets = maxUdpPayloadOctets
+    }
+    this.hash = hash ^ (hash >>> 15)
+    this.flags = flags
+    this.end = end
+    this.limitOctets = isUdp ? limitOctets : maxMessageOctets
+    return true
+  }
+
+  /** Whether the question that was read is written in lower case. */
+  isLowerCase(octets: Uint8Array): boolean {
+    for (let at = headerOctets; at < this.end - 4; at++) if (lowerCaseOf[octets[at]!] !== octets[at]) return false
+    return true
+  }
+}

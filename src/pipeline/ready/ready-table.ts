@@ -1,0 +1,279 @@
+/**
+ * Ready-made answers as octets, found by the octets of their question.
+ *
+ * One buffer holds them all, block behind block; when it is full, the oldest ones are overwritten. A block that is made
+ * anew takes its old place where it fits. An index in buckets of eight gives the block; a full bucket gives up its oldest
+ * one. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
+ */
+import { headerOctets } from '../../wire/header.ts'
+import { lowerCaseOf } from '../../wire/name.ts'
+import type { ReadyTemplate } from './ready-template.ts'
+
+/** Words of a block, counted from its beginning. TTL offsets, the response and the pool of RDATA follow. */
+export const field = {
+  octets: 0,
+  slot: 1,
+  flags: 2,
+  questionOctets: 3,
+  responseOctets: 4,
+  minLimit: 5,
+  maxLimit: 6,
+  /** What the table's user has to check before it serves, as it likes. */
+  generation: 7,
+  dependencies: 8,
+  /** Two words each: which name (its bucket), and its version. */
+  firstDependency: 9,
+  responseAt: 21,
+  ttls: 22,
+  ttlAgeSeconds: 23,
+  serialAt: 24,
+  serial: 25,
+  isCaseExact: 26,
+  poolAt: 27,
+  poolRecords: 28,
+  poolWords: 29,
+  writtenRecords: 30,
+  firstRdataAt: 31,
+  firstTtl: 32
+} as const
+
+export const maxDependencies = 6
+const ways = 8
+/** Distance in octets between the RDATA of two records: a pointer as owner, and ten octets. */
+const recordHead = 12
+
+export class ReadyTable {
+  readonly octets: Uint8Array
+  readonly words: Int32Array
+  /** Beside each slot, what no octets can hold. */
+  readonly sources: unknown[]
+  /** Answers that were put in. */
+  putTotal = 0
+  readonly #view: DataView
+  /** Per slot: where its block begins, in units of 16 octets, plus one; 0: none. */
+  readonly #places: Int32Array
+  readonly #hashes: Int32Array
+  readonly #bucketMask: number
+  /** Where the next block goes. */
+  #next = 0
+  /** Blocks of the lap before are left from here to `#lapEnd`. */
+  #oldest = 0
+  #lapEnd = 0
+
+  /** @param slots a power of two: how many answers the index has room for. */
+  constructor(maxOctets: number, slots: number) {
+    const buffer = new ArrayBuffer(Math.floor(maxOctets / 16) * 16)
+    this.octets = new Uint8Array(buffer)
+    this.words = new Int32Array(buffer)
+    this.#view = new DataView(buffer)
+    this.#places = new Int32Array(slots)
+    this.#hashes = new Int32Array(slots)
+    this.sources = Array.from({ length: slots }, () => null)
+    this.#bucketMask = slots / ways - 1
+  }
+
+  /** Octets that have ever been used; the rest of the buffer is no memory yet. */
+  get usedOctets(): number {
+    return Math.max(this.#next, this.#lapEnd)
+  }
+
+  /**
+   * The block for a question, as the index of its first word; -1 where there is none. Whether it still holds is for the
+   * caller to say.
+   */
+  find(hash: number, flags: number, query: Uint8Array, questionEnd: number, limitOctets: number): number {
+    const hashes = this.#hashes
+    const first = (hash & this.#bucketMask) * ways
+    for (let slot = first; slot < first + ways; slot++) {
+      if (hashes[slot] !== hash) continue
+      const place = this.#places[slot]!
+      if (place === 0) continue
+      const block = (place - 1) << 2
+      const { words } = this
+      if (words[block + field.flags] !== flags || words[block + field.questionOctets] !== questionEnd - headerOctets)
+        continue
+      if (limitOctets < words[block + field.minLimit]! || limitOctets > words[block + field.maxLimit]!) continue
+      if (this.#isQuestion(block, query, questionEnd)) return block
+    }
+    return -1
+  }
+
+  #isQuestion(block: number, query: Uint8Array, questionEnd: number): boolean {
+    const { octets } = this
+    const shift = this.words[block + field.responseAt]!
+    const isExact = this.words[block + field.isCaseExact] !== 0
+    const nameEnd = questionEnd - 4
+    for (let at = headerOctets; at < questionEnd; at++) {
+      const asked = query[at]!
+      const held = octets[shift + at]!
+      if (asked !== held && (isExact || at >= nameEnd || lowerCaseOf[asked] !== held)) return false
+    }
+    return true
+  }
+
+  /**
+   * Puts an answer in, in the place of the one that `find` gives for its question and this limit. Returns its block, or -1
+   * where it is larger than the whole table.
+   */
+  put(hash: number, flags: number, limitOctets: number, template: ReadyTemplate, source: unknown): number {
+    const { response, ttlOffsets, pool } = template
+    const headWords = field.firstTtl + ttlOffsets.length
+    const poolWords = pool === null ? 0 : pool.records * pool.words
+    const need = Math.ceil(((headWords + poolWords) * 4 + response.length) / 16) * 16
+    if (need > this.octets.length) return -1
+    const questionEnd = template.questionEnd
+    const old = this.find(hash, flags, response, questionEnd, limitOctets)
+    let slot: number
+    let at: number
+    const { words } = this
+    if (old >= 0) {
+      slot = words[old + field.slot]!
+      const octets = words[old + field.octets]!
+      at = octets >= need ? old * 4 : -1
+    } else {
+      slot = this.#freeSlot(hash)
+      at = -1
+    }
+    let octets = need
+    if (at < 0) {
+      // May overwrite the old block, but then it leaves the index before.
+      this.#places[slot] = 0
+      at = this.#allocate(need)
+    } else {
+      octets = words[at / 4 + field.octets]!
+    }
+    const block = at / 4
+    const poolAt = block + headWords
+    const responseAt = (poolAt + poolWords) * 4
+    words[block + field.octets] = octets
+    words[block + field.slot] = slot
+    words[block + field.flags] = flags
+    words[block + field.questionOctets] = questionEnd - headerOctets
+    words[block + field.responseOctets] = response.length
+    words[block + field.minLimit] = template.minLimit
+    words[block + field.maxLimit] = template.maxLimit
+    words[block + field.dependencies] = 0
+    words[block + field.responseAt] = responseAt
+    words[block + field.ttls] = ttlOffsets.length
+    words[block + field.ttlAgeSeconds] = template.ageSeconds
+    words[block + field.serialAt] = template.serialAt
+    words[block + field.serial] = template.serialAt === 0 ? 0 : readU32(response, template.serialAt) | 0
+    words[block + field.isCaseExact] = template.isCaseExact ? 1 : 0
+    words[block + field.poolAt] = poolAt
+    words[block + field.poolRecords] = pool === null ? 0 : pool.records
+    words[block + field.poolWords] = pool === null ? 0 : pool.words
+    words[block + field.writtenRecords] = pool === null ? 0 : pool.written
+    words[block + field.firstRdataAt] = pool === null ? 0 : pool.firstRdataAt
+    for (let index = 0; index < ttlOffsets.length; index++) words[block + field.firstTtl + index] = ttlOffsets[index]!
+    if (pool !== null) this.octets.set(pool.rdata, poolAt * 4)
+    this.octets.set(response, responseAt)
+    this.#places[slot] = at / 16 + 1
+    this.#hashes[slot] = hash
+    this.sources[slot] = source
+    this.putTotal += 1
+    return block
+  }
+
+  /** Takes the TTLs of an answer to another age. */
+  setAge(block: number, ageSeconds: number): void {
+    const { words } = this
+    const passed = ageSeconds - words[block + field.ttlAgeSeconds]!
+    const responseAt = words[block + field.responseAt]!
+    const ttls = words[block + field.ttls]!
+    for (let index = 0; index < ttls; index++) {
+      const at = responseAt + words[block + field.firstTtl + index]!
+      const ttlSeconds = this.#view.getUint32(at) - passed
+      this.#view.setUint32(at, ttlSeconds < 0 ? 0 : ttlSeconds)
+    }
+    words[block + field.ttlAgeSeconds] = ageSeconds
+  }
+
+  /** Writes another serial into the SOA of an answer. */
+  setSerial(block: number, serial: number): void {
+    const { words } = this
+    this.#view.setUint32(words[block + field.responseAt]! + words[block + field.serialAt]!, serial)
+    words[block + field.serial] = serial | 0
+  }
+
+  /** Writes the answer for a query into `out`: its id, its question as it was written, addresses in a random order. */
+  write(block: number, query: Uint8Array, questionEnd: number, out: Uint8Array, random: () => number): number {
+    const { octets, words } = this
+    const size = words[block + field.responseOctets]!
+    const from = words[block + field.responseAt]!
+    out[0] = query[0]!
+    out[1] = query[1]!
+    for (let at = 2; at < headerOctets; at++) out[at] = octets[from + at]!
+    for (let at = headerOctets; at < questionEnd; at++) out[at] = query[at]!
+    if (size - questionEnd > 256) out.set(octets.subarray(from + questionEnd, from + size), questionEnd)
+    else for (let at = questionEnd; at < size; at++) out[at] = octets[from + at]!
+    if (words[block + field.poolRecords]! > 1) this.#draw(block, out, random)
+    return size
+  }
+
+  /** Fills the records with a fair random choice from the pool, in fair random order (Fisher-Yates; the pool stays mixed). */
+  #draw(block: number, out: Uint8Array, random: () => number): void {
+    const { octets, words } = this
+    const pool = words[block + field.poolAt]!
+    const size = words[block + field.poolWords]!
+    const records = words[block + field.poolRecords]!
+    const written = words[block + field.writtenRecords]!
+    let to = words[block + field.firstRdataAt]!
+    for (let record = 0; record < written; record++) {
+      const drawn = record + Math.floor(random() * (records - record))
+      const here = pool + record * size
+      const there = pool + drawn * size
+      for (let word = 0; word < size; word++) {
+        const kept = words[here + word]!
+        words[here + word] = words[there + word]!
+        words[there + word] = kept
+      }
+      for (let at = here * 4; at < (here + size) * 4; at++) out[to++] = octets[at]!
+      to += recordHead
+    }
+  }
+
+  /** A slot in the hash's bucket: a free one, or that of the block which lies there longest. */
+  #freeSlot(hash: number): number {
+    const first = (hash & this.#bucketMask) * ways
+    let oldest = first
+    let age = -1
+    for (let slot = first; slot < first + ways; slot++) {
+      const place = this.#places[slot]!
+      if (place === 0) return slot
+      const at = (place - 1) * 16
+      // Behind the place where the next block goes lie the blocks of the lap before.
+      const since = at >= this.#next ? this.octets.length + this.#next - at : this.#next - at
+      if (since > age) [oldest, age] = [slot, since]
+    }
+    return oldest
+  }
+
+  /** Room for a block; what lies there leaves the index. */
+  #allocate(need: number): number {
+    if (this.#next + need > this.octets.length) {
+      this.#evictUpTo(this.#lapEnd)
+      this.#lapEnd = this.#next
+      this.#next = 0
+      this.#oldest = 0
+    }
+    const at = this.#next
+    this.#next = at + need
+    this.#evictUpTo(this.#next)
+    return at
+  }
+
+  #evictUpTo(end: number): void {
+    while (this.#oldest < this.#lapEnd && this.#oldest < end) {
+      const block = this.#oldest / 4
+      const slot = this.words[block + field.slot]!
+      if (this.#places[slot] === this.#oldest / 16 + 1) {
+        this.#places[slot] = 0
+        this.sources[slot] = null
+      }
+      this.#oldest += this.words[block + field.octets]!
+    }
+  }
+}
+
+const readU32 = (octets: Uint8Array, at: number): number =>
+  ((octets[at]! << 24) | (octets[at + 1]! << 16) | (octets[at + 2]! << 8) | octets[at + 3]!) >>> 0

@@ -1,0 +1,123 @@
+/** Asks the same question with and without ready-made answers, on a clock that stands still, and compares the octets. */
+import * as dnsPacket from 'dns-packet'
+import type { Clock } from '../../../src/base/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { DataPlane } from '../../../src/pipeline/data-plane.ts'
+import type { Parts } from '../../../src/pipeline/parts.ts'
+import { MISS, type Client } from '../../../src/server/responder.ts'
+
+export type Asked = Readonly<{ octets: Uint8Array; client?: Partial<Client> }>
+
+/** The server's clock, stopped, and moved by hand. */
+class StoppedClock implements Clock {
+  #movedMs = 0
+  readonly #nowMs = systemClock.nowMs()
+  readonly #epochMs = systemClock.epochMs()
+  nowMs = (): number => this.#nowMs + this.#movedMs
+  epochMs = (): number => this.#epochMs + this.#movedMs
+  after: Clock['after'] = (delayMs, callback) => systemClock.after(delayMs, callback)
+  move(ms: number): void {
+    this.#movedMs += ms
+  }
+}
+
+export class BothWays {
+  readonly clock = new StoppedClock()
+  readonly fast: DataPlane
+  readonly slow: DataPlane
+  /** Fetches what has to be fetched, so that the others count the same. */
+  readonly #fetching: DataPlane
+  readonly #out = new Uint8Array(65_535)
+  readonly #other = new Uint8Array(65_535)
+
+  constructor(parts: Parts) {
+    const stopped = { ...parts, clock: this.clock }
+    this.fast = new DataPlane(stopped)
+    this.slow = new DataPlane(stopped, { hasReadyAnswers: false })
+    this.#fetching = new DataPlane(stopped, { hasReadyAnswers: false })
+  }
+
+  use(change: Partial<Parts>): void {
+    const parts = { ...this.fast.parts, ...change }
+    this.fast.use(parts)
+    this.slow.use(parts)
+    this.#fetching.use(parts)
+  }
+
+  get served(): number {
+    return this.fast.ready!.stats.served
+  }
+
+  /** Asks three times, so that the third answer is a ready-made one if any is; what differs, or null. */
+  difference({ octets, client }: Asked): string | null {
+    const by: Client = { address: '127.0.0.1', port: 5353, transport: 'udp', ...client }
+    for (let time = 0; time < 3; time++) {
+      const query = octets.slice()
+      query[0] = time
+      const fast = this.fast.answer(query, query.length, by, this.#out)
+      const slow = this.slow.answer(query, query.length, by, this.#other)
+      if (fast <= 0 && fast === slow) continue
+      const given = this.#out.subarray(0, fast)
+      const wanted = this.#other.subarray(0, slow)
+      const isTruncated = (wanted[2]! & 0x02) !== 0
+      // A truncated set is a random part, and its records may be longer or shorter ones.
+      if (isTruncated && Buffer.compare(given.subarray(0, 6), wanted.subarray(0, 6)) === 0) continue
+      if (fast !== slow) return `${fast} and ${slow} octets`
+      if (Buffer.compare(given.subarray(0, 12), wanted.subarray(0, 12)) !== 0) return 'other headers'
+      if (octetsInOrder(given) !== octetsInOrder(wanted) && saidBy(given) !== saidBy(wanted)) {
+        return `${Buffer.from(given).toString('hex')} and not ${Buffer.from(wanted).toString('hex')}`
+      }
+    }
+    return null
+  }
+
+  /** Asks until both planes have an answer in memory, as clients do. */
+  async differenceWhenKnown(asked: Asked): Promise<string | null> {
+    const by: Client = { address: '127.0.0.1', port: 5353, transport: 'udp', ...asked.client }
+    if (this.#fetching.answer(asked.octets, asked.octets.length, by, this.#out) === MISS) {
+      await this.#fetching.resolve(asked.octets, by)
+    }
+    return this.difference(asked)
+  }
+}
+
+/** Equal for answers that differ only in the order of equally long pieces. */
+const octetsInOrder = (octets: Uint8Array): string => octets.slice().sort().join()
+
+/** All that a message says, in an order of its own: which name a pointer leads to depends on the order of records. */
+function saidBy(octets: Uint8Array): string {
+  const { answers, authorities, additionals, ...head } = dnsPacket.decode(Buffer.from(octets))
+  const sections = [answers, authorities, additionals].map((records) => (records ?? []).map((record) => JSON.stringify(record)).toSorted()) // prettier-ignore
+  return JSON.stringify([head, sections])
+}
+
+export type Variant = Readonly<{ name: string; flags?: number; opt?: { payload: number; isDo?: boolean } | null; transport?: 'tcp'; isUpper?: boolean }> // prettier-ignore
+
+/** What of a query an answer may depend on. */
+export const variants: readonly Variant[] = [
+  { name: 'plain' },
+  { name: 'RD clear', flags: 0 },
+  { name: 'CD', flags: 0x0110 },
+  { name: 'AD and Z', flags: 0x0160 },
+  { name: 'EDNS 1232', opt: { payload: 1232 } },
+  { name: 'EDNS 0', opt: { payload: 0 } },
+  { name: 'EDNS 700 and DO', opt: { payload: 700, isDo: true } },
+  { name: 'EDNS 65535', opt: { payload: 65_535 } },
+  { name: 'TCP', transport: 'tcp' },
+  { name: 'TCP and EDNS', transport: 'tcp', opt: { payload: 512 } },
+  { name: 'upper case', isUpper: true },
+  { name: 'upper case and EDNS', isUpper: true, opt: { payload: 1232 } }
+]
+
+/** @param name in the wire form */
+export function query(name: string, type: number, { flags = 0x0100, opt = null, transport, isUpper }: Variant): Asked {
+  const written = isUpper === true ? name.replaceAll(/[a-z]/g, (letter) => letter.toUpperCase()) : name
+  const head = Buffer.from([0, 0, flags >> 8, flags & 0xff, 0, 1, 0, 0, 0, 0, 0, opt === null ? 0 : 1])
+  const tail = Buffer.from([type >> 8, type & 0xff, 0, 1])
+  const edns =
+    opt === null
+      ? Buffer.alloc(0)
+      : Buffer.from([0, 0, 41, opt.payload >> 8, opt.payload & 0xff, 0, 0, opt.isDo === true ? 0x80 : 0, 0, 0, 0])
+  const octets = Buffer.concat([head, Buffer.from(written, 'latin1'), tail, edns])
+  return { octets: Uint8Array.from(octets), client: transport === undefined ? {} : { transport } }
+}
