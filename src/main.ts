@@ -319,7 +319,10 @@ export class RunningServer {
     }
     const old = this.#view
     // Serials that come by transfer are not ours to choose.
-    if (view.kind !== 'mirror') view.zones.zones.takeOverFrom(old.zones.zones)
+    if (view.kind !== 'mirror') {
+      view.zones.zones.takeOverFrom(old.zones.zones)
+      view.zones.exports.takeOverFrom(old.zones.exports)
+    }
     this.#view = view
     await old.close()
   }

@@ -12,6 +12,7 @@ import { ClusterView } from '../main/cluster-view.ts'
 import { typeToText } from '../wire/iana.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { exportTexts } from './export-findings.ts'
 import { findHardCodedNames } from './hard-coded-names.ts'
 
 export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
@@ -44,6 +45,7 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
     ...minor.map((problem) => placedText(problem, 'warning')),
     ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
     ...hidingTexts(config, view.zones.hiddenByHand()),
+    ...exportTexts(config, view.zones),
     ...(await hardCodedTexts(config, manifests))
   ]
   const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)

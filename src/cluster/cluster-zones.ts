@@ -11,12 +11,13 @@ import { RRTYPE } from '../wire/iana.ts'
 import { parentOf } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import type { ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
+import type { Synthesize, ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
-import type { ClusterOptions } from './cluster-options.ts'
+import { isOfSameZones, sameTexts, type ClusterOptions } from './cluster-options.ts'
 import { buildClustersetRecords } from './clusterset-records.ts'
-import { EditBatch, isHidden } from './edit-batch.ts'
+import { EditBatch, isHidden, type ZoneCopies } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
+import { ExportZones } from './export-zone.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
 import type { HandWrittenRecords } from './hand-written.ts'
 import { LeftOutObjects } from './left-out.ts'
@@ -67,6 +68,9 @@ export class ClusterZones {
   readonly #services: ServiceZone
   readonly #imports: ServiceZone
   readonly #pods: PodZone
+  /** The cluster zone as others get it. */
+  readonly exports: ExportZones
+  readonly #copies: ZoneCopies
   #options: ClusterOptions
   #handWritten: HandWrittenRecords
   /** Services that wait for their endpoints while everything is read for the first time; null: nothing waits. */
@@ -83,10 +87,12 @@ export class ClusterZones {
     this.#services = new ServiceZone(zone, this.#pointers, localRank)
     this.#imports = new ServiceZone(clustersetZone, this.#pointers, clustersetRank)
     this.#pods = new PodZone(zone)
+    this.exports = new ExportZones(zone, options, (epochEnd) => this.#makeZone(zone.apex, zone.apex, epochEnd))
+    this.#copies = new Map([[zone, this.exports.stores]])
     for (const apex of reverseZones(options.reverse)) this.#pointers.zones.add(this.#addZone(apex, options.zone))
     this.#handWritten = collectHandWritten(options.records)
     for (const apex of this.#extraApexes(options)) this.#addZone(apex, options.zone)
-    const batch = new EditBatch(this.#handWritten.byOwner)
+    const batch = new EditBatch(this.#handWritten.byOwner, this.#copies)
     this.#writeHandWritten(batch)
     this.#writeFixed(batch)
     batch.apply(clock.epochMs())
@@ -144,7 +150,7 @@ export class ClusterZones {
     for (const event of events) this.#take(event)
     this.stats.eventsTotal += events.length
     this.stats.batchesTotal += 1
-    const batch = new EditBatch(this.#handWritten.byOwner)
+    const batch = new EditBatch(this.#handWritten.byOwner, this.#copies)
     this.#writeTouched(batch)
     this.stats.zoneChangesTotal += batch.apply(originAtMs)
   }
@@ -161,7 +167,7 @@ export class ClusterZones {
 
   /** Computes these Services again. */
   rewrite(keys: readonly string[], originAtMs: number): void {
-    const batch = new EditBatch(this.#handWritten.byOwner)
+    const batch = new EditBatch(this.#handWritten.byOwner, this.#copies)
     for (const key of keys) this.#writeService(key, batch)
     this.#pointers.flush(batch)
     this.stats.zoneChangesTotal += batch.apply(originAtMs)
@@ -175,17 +181,13 @@ export class ClusterZones {
     const old = this.#options
     const handWritten = collectHandWritten(options.records)
     const sameZones =
-      old.zone === options.zone &&
-      old.clustersetZone === options.clustersetZone &&
-      old.ttlSeconds === options.ttlSeconds &&
-      sameTexts(reverseZones(old.reverse), reverseZones(options.reverse)) &&
-      sameTexts(this.#extraApexes(old), this.#extraApexes(options, handWritten))
+      isOfSameZones(old, options) && sameTexts(this.#extraApexes(old), this.#extraApexes(options, handWritten))
     const changesNs = [...this.#handWritten.byOwner.values(), ...handWritten.byOwner.values()]
       .flat()
       .some((set) => set.type === RRTYPE.NS && this.zones.get(set.owner) !== null)
     if (!sameZones || changesNs) return false
 
-    const batch = new EditBatch(handWritten.byOwner)
+    const batch = new EditBatch(handWritten.byOwner, this.#copies)
     const oldOwners = this.#handWritten.byOwner
     for (const sets of oldOwners.values()) {
       for (const { owner, type } of sets) batch.setByHand(this.zones.find(owner)!, owner, type, null)
@@ -196,7 +198,9 @@ export class ClusterZones {
     for (const key of new Set([...this.#tables.services.keys(), ...this.#tables.imports.keys()])) {
       this.#writeService(key, batch)
     }
-    for (const zone of [this.#services, this.#imports]) zone.rewrite((owner) => oldOwners.has(owner), batch)
+    for (const zone of [this.#services, this.#imports, this.exports]) {
+      zone.rewrite((owner) => oldOwners.has(owner), batch.alone)
+    }
     this.#pointers.touch(oldOwners.keys())
     this.#pointers.flush(batch)
     this.#writeFixed(batch)
@@ -287,12 +291,14 @@ export class ClusterZones {
     } else if (serviceImport !== undefined && importsInZone) {
       records = buildImportInZone(serviceImport, importGroups, zone, ttlSeconds)
     }
-    this.#services.replace(key, records, batch)
+    this.#services.replace(key, records, batch.alone)
+    const groups = (): readonly EndpointGroup[] | null => this.#tables.groupsOfService(key)
+    this.exports.replace(key, { service: service ?? null, groups, records }, batch.alone)
     const imported =
       serviceImport === undefined
         ? null
         : buildClustersetRecords(serviceImport, importGroups, clustersetZone, ttlSeconds, clusterName)
-    this.#imports.replace(key, imported, batch)
+    this.#imports.replace(key, imported, batch.alone)
   }
 
   /** The slices of an import, as far as their clusters are alive; null where it has none at all. */
@@ -365,18 +371,16 @@ export class ClusterZones {
   }
 
   #addZone(apex: DomainName, home: DomainName): ZoneStore {
-    const { ttlSeconds } = this.#options
-    const isClusterZone = apex === this.#options.zone
-    const zone = makeZone({
-      apex,
-      home,
-      ttlSeconds,
-      epoch: this.#epoch,
-      clock: this.#clock,
-      ...(isClusterZone ? { synthesize: (qname, qtype) => this.#synthesize(qname, qtype) } : {})
-    })
+    const zone = this.#makeZone(apex, home)
     this.zones.add(zone)
     return zone
+  }
+
+  #makeZone(apex: DomainName, home: DomainName, epochEnd = ''): ZoneStore {
+    const { ttlSeconds, zone } = this.#options
+    const synthesize: Synthesize = (qname, qtype) => this.#synthesize(qname, qtype)
+    const making = { apex, home, ttlSeconds, epoch: this.#epoch + epochEnd, clock: this.#clock }
+    return makeZone(apex === zone ? { ...making, synthesize } : making)
   }
 
   #extraApexes(options: ClusterOptions, handWritten = collectHandWritten(options.records)): DomainName[] {
@@ -391,6 +395,3 @@ export class ClusterZones {
     return synthesizePod(qname, qtype, this.#options.ttlSeconds)
   }
 }
-
-const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
-  one.length === other.length && one.every((text) => other.includes(text))

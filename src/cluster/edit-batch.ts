@@ -25,22 +25,36 @@ export function isHidden(handWritten: HandWritten, owner: DomainName, type: numb
   return type === RRTYPE.CNAME || sets.some((set) => set.type === type || set.type === RRTYPE.CNAME)
 }
 
+/** Zones that get what is written to another zone. */
+export type ZoneCopies = ReadonlyMap<ZoneStore, readonly ZoneStore[]>
+
+const noCopies: ZoneCopies = new Map()
+
 export class EditBatch {
   readonly #handWritten: HandWritten
-  readonly #edits = new Map<ZoneStore, OpenEdit>()
+  readonly #copies: ZoneCopies
+  readonly #edits: Map<ZoneStore, OpenEdit>
 
-  constructor(handWritten: HandWritten) {
+  constructor(handWritten: HandWritten, copies: ZoneCopies = noCopies, edits = new Map<ZoneStore, OpenEdit>()) {
     this.#handWritten = handWritten
+    this.#copies = copies
+    this.#edits = edits
+  }
+
+  /** The same batch, for what is written to one zone alone. */
+  get alone(): EditBatch {
+    return new EditBatch(this.#handWritten, noCopies, this.#edits)
   }
 
   /** A generated RRset, or that there is none; passed over where a hand-written one stands. */
   set(zone: ZoneStore, owner: DomainName, type: number, after: RRset | null): void {
-    if (!isHidden(this.#handWritten, owner, type)) this.#edit(zone).sets.push({ owner, type, after })
+    if (!isHidden(this.#handWritten, owner, type)) this.setByHand(zone, owner, type, after)
   }
 
   /** A hand-written RRset, or that there is none. */
   setByHand(zone: ZoneStore, owner: DomainName, type: number, after: RRset | null): void {
     this.#edit(zone).sets.push({ owner, type, after })
+    for (const copy of this.#copies.get(zone) ?? []) this.#edit(copy).sets.push({ owner, type, after })
   }
 
   service(zone: ZoneStore, owner: DomainName, after: ServiceState | null): void {
@@ -49,6 +63,7 @@ export class EditBatch {
 
   name(zone: ZoneStore, owner: DomainName, exists: boolean): void {
     this.#edit(zone).names.push({ owner, exists })
+    for (const copy of this.#copies.get(zone) ?? []) this.#edit(copy).names.push({ owner, exists })
   }
 
   /** Carries out one edit for each zone; the number of zones that changed. */

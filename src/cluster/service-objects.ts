@@ -31,6 +31,10 @@ export type Service = Readonly<{
   serviceType: 'clusterIP' | 'headless' | 'externalName'
   /** In canonical spelling; none for a headless Service, or where none was allocated. */
   clusterIPs: readonly string[]
+  /** Where a load balancer in front of it listens; none where there is none. In canonical spelling. */
+  loadBalancerIPs: readonly string[]
+  /** The name of that load balancer where it has no address. */
+  loadBalancerName: DomainName | null
   /** Where the CNAME points; null unless the type is externalName. */
   externalName: DomainName | null
   ports: readonly Port[]
@@ -157,6 +161,29 @@ function clusterAddresses(spec: Fields): { isHeadless: boolean; clusterIPs: read
   return { isHeadless, clusterIPs: isHeadless ? [] : [...clusterIPs] }
 }
 
+const noLoadBalancer = { loadBalancerIPs: [] as readonly string[], loadBalancerName: null }
+
+/** What `status.loadBalancer` says. A value that is none is no reason to drop the Service. */
+function loadBalancerOf(object: Fields): Pick<Service, 'loadBalancerIPs' | 'loadBalancerName'> {
+  const status = field(object, 'status')
+  if (status === undefined) return noLoadBalancer
+  try {
+    const ingress = listAt(
+      fieldsAt(asFields(status, 'status'), 'loadBalancer', 'status.'),
+      'ingress',
+      'status.loadBalancer.'
+    )
+    if (ingress.length === 0) return noLoadBalancer
+    const entries = ingress.map((entry) => asFields(entry, 'status.loadBalancer.ingress'))
+    const ips = entries.map((entry) => canonicalAddress(textAt(entry, 'ip', ''))).filter((ip) => ip !== null)
+    const name = entries.map((entry) => textAt(entry, 'hostname', '')).find((hostname) => hostname !== '')
+    return { loadBalancerIPs: [...new Set(ips)], loadBalancerName: name === undefined ? null : asExternalName(name) }
+  } catch (error) {
+    if (error instanceof ObjectError) return noLoadBalancer
+    throw error
+  }
+}
+
 export function reduceService(
   object: Fields,
   namespace: string,
@@ -179,6 +206,7 @@ export function reduceService(
     name,
     serviceType: isExternal ? 'externalName' : isHeadless ? 'headless' : 'clusterIP',
     clusterIPs,
+    ...loadBalancerOf(object),
     externalName: isExternal ? asExternalName(textAt(spec, 'externalName', 'spec.')) : null,
     ports: portsAt(spec, 'spec.'),
     publishesNotReady:

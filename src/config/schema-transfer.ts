@@ -1,18 +1,5 @@
 /** The options of the section `transfer`: zones that others take from us. */
-import {
-  domainName,
-  flag,
-  itemName,
-  list,
-  networks,
-  option,
-  path,
-  required,
-  section,
-  server,
-  word,
-  notYet
-} from './option.ts'
+import { domainName, flag, itemName, list, networks, option, path, required, section, server, word } from './option.ts'
 
 const keySection = section({
   name: required(domainName(), "The key's name, as the other side calls it."),
@@ -39,5 +26,5 @@ export const transferSection = section({
     [],
     'Servers that are told of each change by NOTIFY, besides those that take zones or ask for their SOA.'
   ),
-  export: notYet(option(exportSection, {}, 'What of our zones is given.'))
+  export: option(exportSection, {}, 'What of our zones is given.')
 })

@@ -15,13 +15,9 @@ export function unsupported(config: Config): ConfigProblem[] {
   const addSection = (path: string, what: string): void =>
     add(path, config.positions.get(path) ?? { line: 1, column: 1 }, what)
 
-  const { cluster, transfer } = config
+  const { cluster } = config
   if (cluster.probes) addSection('cluster.probes', 'probes of endpoints')
   if (config.threads > 1) addSection('threads', 'more than one thread')
-  const { namespaces, services, address, hideEmpty } = transfer.export
-  if (namespaces.length + services.length > 0 || address !== 'clusterIP' || hideEmpty) {
-    addSection('transfer.export', 'exporting zones')
-  }
   for (const [index, policy] of config.policies.entries()) {
     for (const [option, what] of unsupportedOfPolicy(policy)) add(`policies[${index}].${option}`, policy.position, what)
   }

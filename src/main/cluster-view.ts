@@ -97,6 +97,7 @@ export class ClusterView {
   async close(): Promise<void> {
     await this.#source.close()
     this.zones.zones.close()
+    this.zones.exports.close()
   }
 
   status(): SourceStatus {
@@ -140,6 +141,7 @@ function clusterOptions(config: Config, listen: readonly ListenAddress[], log: L
     importsInZone: cluster.importsInZone,
     records: recordSets(cluster),
     recordZones: recordZones(config),
+    exports: { address: config.transfer.export.address, hideEmpty: config.transfer.export.hideEmpty },
     nsAddresses: listen.map(({ address }) => address).filter((address) => address !== '0.0.0.0' && address !== '::'),
     onLeftOut: (object) =>
       log.warn({ object }, object.isServed ? 'a value of an object is passed over' : 'an object is left out')

@@ -73,7 +73,8 @@ function primaryOptions({ transfer, cluster }: Config, view: ClusterView, keys: 
     export: transfer.export,
     schemaZones: [cluster.zone, cluster.clustersetZone],
     pods: (store) => ({
-      mode: store.apex === cluster.zone ? view.zones.options.pods : 'disabled',
+      // Where single Services are exported, pods are not.
+      mode: store.apex === cluster.zone && transfer.export.services.length === 0 ? view.zones.options.pods : 'disabled',
       ttlSeconds: view.zones.options.ttlSeconds
     })
   }
@@ -84,7 +85,7 @@ function zoneSource(view: ClusterView): ZoneSource {
   return {
     // Copies are not given on.
     stores: view.kind === 'mirror' ? [] : zones.zones.all(),
-    given: (store) => store,
+    given: (store, toPeerdns) => (store === zones.zone ? zones.exports.given(toPeerdns) : store),
     isReady: () => zones.hasSynced,
     ageMs: () => view.signOfLifeAgeMs()
   }

@@ -303,7 +303,6 @@ void test('unsupported names each option that is marked so, and nothing that is 
   const rows: [marked: string, text: string, path: string, line: number][] = [
     ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
     ['threads', `${shortest}threads: 2`, 'threads', 2],
-    ['transfer.export', `${shortest}transfer:\n  export: {hideEmpty: true}`, 'transfer.export', 3],
     ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4]
   ]
   for (const [marked, text, path, line] of rows) {
