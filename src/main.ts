@@ -17,6 +17,7 @@ import { ConfigWatcher } from './config/reload.ts'
 import { unsupported } from './config/unsupported.ts'
 import { ClusterView } from './main/cluster-view.ts'
 import { reloadEvents } from './main/config-changes.ts'
+import { EndpointProbes } from './main/endpoint-probes.ts'
 import { inspectionOf } from './main/inspection.ts'
 import { openListeners } from './main/listen.ts'
 import { loadOptions } from './main/load-options.ts'
@@ -74,6 +75,7 @@ export class RunningServer {
   readonly dataPlane: DataPlane
   readonly peers: PeerSet
   readonly operator: OperatorHand
+  readonly endpoints: EndpointProbes
   readonly mirrors: MirrorSet
   readonly zonesOut: ZonesOut
   readonly freshness: Freshness
@@ -112,6 +114,7 @@ export class RunningServer {
       config.limits.inFlightQueries
     )
     this.peers.update(config)
+    this.endpoints = new EndpointProbes({ clock, log, random, events: this.operator.events })
     this.mirrors = new MirrorSet({
       ...this.#shared(),
       freshness: this.freshness,
@@ -201,7 +204,9 @@ export class RunningServer {
         'configured manifests are not there: not ready, and names of this cluster fail, until they are'
       )
     }
-    if (watchConfig && !this.#isDraining) this.#watch()
+    if (this.#isDraining) return
+    this.endpoints.use(this.#config, this.#view)
+    if (watchConfig) this.#watch()
   }
 
   /** Takes over another configuration, as far as it differs. Runs after reloads that are still going on. */
@@ -244,6 +249,7 @@ export class RunningServer {
     this.zonesOut.close()
     await this.#view.close()
     await this.operator.close()
+    this.endpoints.close()
     this.mirrors.stop()
     await this.peers.close()
     await this.#admin?.close()
@@ -290,6 +296,7 @@ export class RunningServer {
     for (const name of this.peers.update(config)) this.#cache.flushSuffix(rootName, `peer:${name}`)
     this.mirrors.update(config)
     this.zonesOut.use(config, this.#view)
+    this.endpoints.use(config, this.#view)
     this.dataPlane.use(this.#parts())
     this.#configProblems = []
     this.reloads.taken++
@@ -371,6 +378,7 @@ export class RunningServer {
       peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
       standings: standingsOf(this.peers, this.operator),
       notified: this.mirrors.notified,
+      isDownEndpoint: (address, check) => this.endpoints.isDown(address, check),
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,

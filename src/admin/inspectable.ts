@@ -102,6 +102,14 @@ export type OverridesStatus = Overrides &
     problem: string | null
   }>
 
+export type EndpointsStatus = Readonly<{
+  /** Each with how it is checked: `tcp:8080 10.9.0.7`. */
+  down: readonly string[]
+  checks: number
+  failures: number
+  transitions: number
+}>
+
 export type ActionRequest = Readonly<{
   action: OverrideAction
   /** Where the request came from, for the log. */
@@ -160,6 +168,8 @@ export interface Inspectable {
   zones(): readonly ZoneStore[]
   /** Peers of the configuration, and `forward` where there is one. */
   peers(): readonly PeerStatus[]
+  /** Addresses that are checked for health: those that are down, and counts since the start. */
+  endpoints(): EndpointsStatus
   /** What happened lately. */
   readonly events: EventRing
   overrides(): OverridesStatus

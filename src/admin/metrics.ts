@@ -1,4 +1,5 @@
 /** `/metrics`: every metric of the server, read from plain counters at the moment of the scrape. docs/metrics.md. */
+import { endpointMetrics } from './endpoint-metrics.ts'
 import { counter, expose, expositionContentType, gauge, histogram, type Metric } from './exposition.ts'
 import { freshnessMetrics } from './freshness-metrics.ts'
 import type { HttpStats } from './http-listener.ts'
@@ -30,6 +31,7 @@ export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...sourceMetrics(inspect),
   ...peerMetrics(inspect),
   ...freshnessMetrics(inspect),
+  ...endpointMetrics(inspect),
   ...operatorMetrics(inspect),
   ...configMetrics(inspect),
   ...processMetrics(inspect, own)

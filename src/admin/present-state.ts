@@ -2,6 +2,7 @@
 import { hostPortToText } from '../base/host-port.ts'
 import { rcodeToText } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
+import type { Target } from '../policy/policy.ts'
 import type { PolicyConfig } from '../config/config.ts'
 import type {
   EventJson,
@@ -128,7 +129,7 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
       region: target.region,
       addresses: target.addresses,
       servers: peer?.servers.map(presentServer) ?? [],
-      health: healthOf(inspect, target.kind, peer),
+      health: healthOf(inspect, target, peer),
       drained: presentDrain(inspect, target.peer),
       place: place < 0 ? null : place + 1,
       answers: given,
@@ -180,8 +181,12 @@ function lastChangeOf(inspect: Inspectable, { name, targets }: PolicyConfig): Ev
   return last === null ? null : presentEvent(last)
 }
 
-/** Our own zones are up once the cluster has been read; fixed addresses always are. */
-function healthOf(inspect: Inspectable, kind: string, peer: PeerStatus | undefined): Health {
+/** Our own zones are up once the cluster has been read; fixed addresses are unless checks found all of them down. */
+function healthOf(inspect: Inspectable, { kind, addresses, probe }: Target, peer: PeerStatus | undefined): Health {
   if (peer !== undefined) return peer.health
+  if (kind === 'addresses' && probe !== null) {
+    const { isDownEndpoint } = inspect.parts()
+    return addresses.every((address) => isDownEndpoint(address, probe)) ? 'down' : 'up'
+  }
   return kind === 'local' && !inspect.source().hasSynced ? 'unknown' : 'up'
 }

@@ -14,12 +14,12 @@ import type { RRset } from '../wire/rr.ts'
 import type { Synthesize, ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
 import { isOfSameZones, sameTexts, type ClusterOptions } from './cluster-options.ts'
-import { buildClustersetRecords } from './clusterset-records.ts'
 import { EditBatch, isHidden, type ZoneCopies } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { ExportZones } from './export-zone.ts'
 import { collectHandWritten, extraApexes } from './hand-written.ts'
 import type { HandWrittenRecords } from './hand-written.ts'
+import { checkedAddresses, recordsInBoth, servicesBetween, type CheckedAddress } from './healthy-addresses.ts'
 import { LeftOutObjects } from './left-out.ts'
 import type { LeftOutObject } from './left-out.ts'
 import type { ObjectEvent } from './object-event.ts'
@@ -33,8 +33,6 @@ import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
 import { describeIn } from './service-description.ts'
 import type { ServiceDescription } from './service-description.ts'
-import { buildImportInZone, buildServiceRecords } from './service-records.ts'
-import type { ServiceRecords } from './service-records.ts'
 import { ServiceZone } from './service-zone.ts'
 import { makeZone, nameServerOf, nameServerSets, versionSet } from './zone-making.ts'
 
@@ -64,6 +62,8 @@ export class ClusterZones {
   readonly #podParents = new Set<DomainName>()
   /** Source clusters whose imported endpoints are not given out. */
   readonly #lostClusters = new Set<string>()
+  /** Checked addresses that are down, by `endpointKey`. */
+  #downEndpoints: ReadonlySet<string> = new Set()
   readonly #leftOut: LeftOutObjects
   readonly #services: ServiceZone
   readonly #imports: ServiceZone
@@ -163,6 +163,18 @@ export class ClusterZones {
     if (isLost) this.#lostClusters.add(sourceCluster)
     else this.#lostClusters.delete(sourceCluster)
     return this.#tables.importsOf(sourceCluster)
+  }
+
+  /** The virtual addresses that Services and imports have checked, each with how. */
+  checkedAddresses(): Iterable<CheckedAddress> {
+    return checkedAddresses(this.#tables)
+  }
+
+  /** Says which checked addresses are down (`endpointKey`), and computes again what that touches. */
+  setDownEndpoints(down: ReadonlySet<string>): void {
+    const touched = servicesBetween(this.#tables, this.#downEndpoints, down)
+    this.#downEndpoints = down
+    this.rewrite(touched, this.#clock.epochMs())
   }
 
   /** Computes these Services again. */
@@ -281,23 +293,14 @@ export class ClusterZones {
 
   #writeService(key: string, batch: EditBatch): void {
     this.stats.recomputedServicesTotal += 1
-    const { zone, clustersetZone, ttlSeconds, importsInZone, clusterName } = this.#options
-    const service = this.#tables.services.get(key)
-    const serviceImport = this.#tables.imports.get(key)
-    const importGroups = serviceImport === undefined ? null : this.#livingGroups(key)
-    let records: ServiceRecords | null = null
-    if (service !== undefined) {
-      records = buildServiceRecords(service, this.#tables.groupsOfService(key), zone, ttlSeconds)
-    } else if (serviceImport !== undefined && importsInZone) {
-      records = buildImportInZone(serviceImport, importGroups, zone, ttlSeconds)
-    }
-    this.#services.replace(key, records, batch.alone)
-    const groups = (): readonly EndpointGroup[] | null => this.#tables.groupsOfService(key)
-    this.exports.replace(key, { service: service ?? null, groups, records }, batch.alone)
-    const imported =
-      serviceImport === undefined
-        ? null
-        : buildClustersetRecords(serviceImport, importGroups, clustersetZone, ttlSeconds, clusterName)
+    const service = this.#tables.services.get(key) ?? null
+    const serviceImport = this.#tables.imports.get(key) ?? null
+    const groups = service === null ? null : this.#tables.groupsOfService(key)
+    const importGroups = serviceImport === null ? null : this.#livingGroups(key)
+    const objects = { service, groups, serviceImport, importGroups }
+    const { own, imported } = recordsInBoth(objects, this.#options, this.#downEndpoints)
+    this.#services.replace(key, own, batch.alone)
+    this.exports.replace(key, { service, groups: () => this.#tables.groupsOfService(key), records: own }, batch.alone)
     this.#imports.replace(key, imported, batch.alone)
   }
 

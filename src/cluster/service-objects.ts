@@ -1,4 +1,5 @@
 /** Service and ServiceImport, reduced to what DNS needs. */
+import { parseEndpointCheck } from '../base/endpoint-check.ts'
 import { TextError } from '../base/errors.ts'
 import { maxObjectTtlSeconds, sharedPortLists } from '../base/limits.ts'
 import { parseDurationMs } from '../base/quantity.ts'
@@ -44,6 +45,8 @@ export type Service = Readonly<{
   isClusterDns: boolean
   /** From the annotation `peerdns.io/ttl`; null: the zone's own TTL. */
   ttlSeconds: number | null
+  /** How its virtual addresses are checked, from the annotation `peerdns.io/probe`; null: they are not. */
+  check: string | null
 }>
 
 export type ServiceImport = Readonly<{
@@ -55,9 +58,11 @@ export type ServiceImport = Readonly<{
   ips: readonly string[]
   ports: readonly Port[]
   ttlSeconds: number | null
+  check: string | null
 }>
 
 export const ttlAnnotation = 'peerdns.io/ttl'
+export const probeAnnotation = 'peerdns.io/probe'
 const tolerateUnreadyAnnotation = 'service.alpha.kubernetes.io/tolerate-unready-endpoints'
 
 /** An address in canonical spelling. @throws ObjectError */
@@ -110,14 +115,33 @@ export function portsAt(fields: Fields, path: string): readonly Port[] {
   return sharedPorts(ports)
 }
 
-/** The TTL that an annotation asks for, or why it is passed over: a wrong TTL is no reason to drop a Service. */
-function annotatedTtl(annotations: Fields): { ttlSeconds: number | null; warning: string | null } {
-  const value = field(annotations, ttlAnnotation)
+type Annotated = Readonly<{ ttlSeconds: number | null; check: string | null; warning: string | null }>
+
+/** What annotations ask for, or why one is passed over: a wrong one is no reason to drop a Service. */
+function readAnnotations(annotations: Fields): Annotated {
+  const ttl = annotatedTtl(field(annotations, ttlAnnotation))
+  const probe = annotatedCheck(field(annotations, probeAnnotation))
+  const warnings = [ttl.warning, probe.warning].filter((warning) => warning !== null)
+  return { ttlSeconds: ttl.ttlSeconds, check: probe.check, warning: warnings.join('; ') || null }
+}
+
+function annotatedTtl(value: unknown): { ttlSeconds: number | null; warning: string | null } {
   if (value === undefined) return { ttlSeconds: null, warning: null }
   const seconds = typeof value === 'string' ? secondsOf(value) : null
   if (seconds !== null && seconds <= maxObjectTtlSeconds) return { ttlSeconds: seconds, warning: null }
   const wanted = `whole seconds such as 10s, at most ${maxObjectTtlSeconds}s`
   return { ttlSeconds: null, warning: `annotation ${ttlAnnotation} is passed over: expected ${wanted}` }
+}
+
+function annotatedCheck(value: unknown): { check: string | null; warning: string | null } {
+  if (value === undefined) return { check: null, warning: null }
+  try {
+    if (typeof value === 'string' && parseEndpointCheck(value).port > 0) return { check: value, warning: null }
+  } catch (error) {
+    if (!(error instanceof TextError)) throw error
+  }
+  const wanted = 'tcp:8080, http:8080/healthz or the like'
+  return { check: null, warning: `annotation ${probeAnnotation} is passed over: expected ${wanted}` }
 }
 
 function secondsOf(text: string): number | null {
@@ -199,7 +223,7 @@ export function reduceService(
   }
   const isExternal = type === 'ExternalName'
   const { isHeadless, clusterIPs } = isExternal ? { isHeadless: false, clusterIPs: [] } : clusterAddresses(spec)
-  const { ttlSeconds, warning } = annotatedTtl(annotations)
+  const { ttlSeconds, check, warning } = readAnnotations(annotations)
   const service: Service = {
     kind: 'Service',
     namespace,
@@ -213,7 +237,8 @@ export function reduceService(
       flagAt(spec, 'publishNotReadyAddresses', 'spec.') === true ||
       field(annotations, tolerateUnreadyAnnotation) === 'true',
     isClusterDns: field(labels, 'k8s-app') === 'kube-dns',
-    ttlSeconds
+    ttlSeconds,
+    check
   }
   return { ok: service, warning }
 }
@@ -224,7 +249,7 @@ export function reduceServiceImport(
   name: string
 ): { ok: ServiceImport; warning: string | null } {
   const metadata = fieldsAt(object, 'metadata', '')
-  const { ttlSeconds, warning } = annotatedTtl(fieldsAt(metadata, 'annotations', 'metadata.'))
+  const { ttlSeconds, check, warning } = readAnnotations(fieldsAt(metadata, 'annotations', 'metadata.'))
   // Versions differ in whether these fields stand below spec or beside it.
   const spec = fieldsAt(object, 'spec', '')
   const holder = (key: string): [Fields, string] => (field(spec, key) === undefined ? [object, ''] : [spec, 'spec.'])
@@ -243,7 +268,8 @@ export function reduceServiceImport(
     importType: isHeadless ? 'headless' : 'clusterSetIP',
     ips: isHeadless ? [] : [...new Set(ips)],
     ports: portsAt(...holder('ports')),
-    ttlSeconds
+    ttlSeconds,
+    check
   }
   return { ok: serviceImport, warning }
 }

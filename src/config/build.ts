@@ -188,7 +188,13 @@ type WrittenTarget = FileContent['policies'][number]['targets'][number]
 
 function buildTarget(written: WrittenTarget, content: FileContent, position: Position): TargetConfig {
   const target = typeof written === 'string' ? longForm(written) : written
-  const rest = { zone: target.zone ?? null, weight: target.weight, addresses: target.addresses ?? [], position }
+  const rest = {
+    zone: target.zone ?? null,
+    weight: target.weight,
+    addresses: target.addresses ?? [],
+    probe: target.probe ?? null,
+    position
+  }
   if (target.peer !== undefined) {
     const region = target.region ?? content.peers[target.peer]?.region ?? ''
     return { id: `peer:${target.peer}`, kind: 'peer', peer: target.peer, region, ...rest }

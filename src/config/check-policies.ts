@@ -74,10 +74,28 @@ function checkTargets(policy: Policy, path: readonly PathStep[], draft: FileDraf
         message: `\`zone\` says what a peer calls its zone, and this is ${kind}`
       })
     }
+    checkProbe(target, kind, at, draft, report)
     const { peer, addresses } = typeof target === 'string' ? { peer: target, addresses: undefined } : target
     const key = JSON.stringify([kind, kind === 'peer' ? peer : '', zone ?? '', addresses ?? []])
     if (seen.has(key)) report({ path: at, at: 'value', message: 'this target stands in the list twice' })
     seen.add(key)
+  }
+}
+
+function checkProbe(
+  target: Target,
+  kind: (typeof targetKinds)[number],
+  at: readonly PathStep[],
+  { cluster }: FileDraft,
+  report: CheckOptions['report']
+): void {
+  if (typeof target === 'string' || target.probe === undefined) return
+  const path = [...at, 'probe']
+  if (kind !== 'addresses') {
+    report({ path, at: 'key', message: `\`probe\` checks \`addresses\`, and this is ${kind}` })
+  } else if (cluster?.probes === 'off') {
+    const message = '`cluster.probes` is off, so nothing would be checked'
+    report({ path, at: 'key', message, expected: '`cluster: {probes: on}`' })
   }
 }
 

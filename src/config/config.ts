@@ -190,6 +190,8 @@ export type TargetConfig = Readonly<{
   zone: DomainName | null
   /** Only for `addresses`; canonical. */
   addresses: readonly string[]
+  /** How these are checked; null: they are not. */
+  probe: string | null
   /** 0 to 100. */
   weight: number
   /** Its own, else the peer's, else for `local` the cluster's. */

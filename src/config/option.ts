@@ -5,6 +5,7 @@
  * the next one (read-draft.ts walks them), and so that `z.toJSONSchema` can describe what stands in the file.
  */
 import { z } from 'zod'
+import { parseEndpointCheck } from '../base/endpoint-check.ts'
 import { inBackticks, TextError, WireError } from '../base/errors.ts'
 import { parseHostPort, parseListenAddress, type HostPort, type ListenAddress } from '../base/host-port.ts'
 import { canonicalAddress } from '../base/ip-address.ts'
@@ -268,6 +269,16 @@ export const address = () =>
       const canonical = canonicalAddress(written)
       if (canonical !== null && !written.includes('%')) return canonical
       throw new TextError(`${inBackticks(written)} is not an IP address`)
+    }
+  })
+
+/** How the health of addresses is checked, kept as it is written. */
+export const endpointCheck = () =>
+  textOption({
+    expected: 'tcp:PORT, http:PORT/PATH or https:PORT/PATH, like tcp:8080 or http:8080/healthz',
+    read(written) {
+      parseEndpointCheck(written)
+      return written
     }
   })
 

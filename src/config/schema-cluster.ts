@@ -83,6 +83,10 @@ export const clusterSection = section({
     'off',
     'Leases that source clusters of ServiceImports renew in this cluster (source `kubernetes`): the endpoints of one that no longer does are left out once `leaseDurationSeconds` are over, until it does again. A cluster without a Lease is kept. Without a namespace, all but `kube-node-lease` are searched, which needs the right to list and watch Leases everywhere.'
   ),
-  probes: notYet(option(word('off', 'on'), 'off', 'Whether endpoints and virtual addresses are probed for health.')),
+  probes: option(
+    word('off', 'on'),
+    'off',
+    'Whether the addresses are checked of Services and ServiceImports with the annotation `peerdns.io/probe` (`tcp:8080`, `http:8080/healthz`), and of targets with `probe`.'
+  ),
   source: required(sourceSection, 'Where the objects of this cluster come from: exactly one of the keys below it.')
 })

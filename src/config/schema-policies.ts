@@ -4,6 +4,7 @@ import {
   address,
   describeValue,
   domainName,
+  endpointCheck,
   expectedKey,
   flag,
   itemName,
@@ -16,8 +17,7 @@ import {
   secondsOrNone,
   section,
   whole,
-  word,
-  notYet
+  word
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -30,6 +30,10 @@ export const targetSection = section({
   addresses: optional(
     list(address(), 1),
     'Fixed addresses that answer A and AAAA for every name at or below the dnsName.'
+  ),
+  probe: optional(
+    endpointCheck(),
+    'How the fixed addresses are checked, with `cluster.probes: on`; unhealthy ones are not given.'
   ),
   zone: optional(domainName(), 'What that cluster calls its zone, where it is not called as ours: names are mapped.'),
   weight: option(
@@ -74,12 +78,10 @@ export const policySection = section({
   ),
   allowReserved: option(flag(), false, 'Whether `kubernetes.default` and the namespace `kube-system` may be peered.'),
   enforce: option(flag(), true, 'With false everything is answered as before, and what would change is counted.'),
-  allDown: notYet(
-    option(
-      word('next', 'open', 'closed'),
-      'next',
-      'When every endpoint of a target is unhealthy: ask the next target, give all of them, or none.'
-    )
+  allDown: option(
+    word('next', 'open', 'closed'),
+    'next',
+    'When a target has no healthy endpoint (readiness, or `peerdns.io/probe`): ask the next target, give what it has all the same, or give no address.'
   ),
   trickle: option(whole({ min: 0, max: 100 }), 0, 'Percent of names and clients sent to the second target first.')
 })

@@ -66,6 +66,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
     source: () => server.view.status(),
     zones: () => [...server.view.zones.zones.all()],
     peers: () => server.peers.status(),
+    endpoints: () => ({ down: [...server.endpoints.down], ...server.endpoints.stats }),
     events: server.operator.events,
     overrides: () => server.operator.status(),
     act: async (request) => server.operator.act(request),

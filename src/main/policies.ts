@@ -32,5 +32,6 @@ const policyOf = (policy: PolicyConfig): Policy => ({
   transit: policy.transit,
   allowReserved: policy.allowReserved,
   enforce: policy.enforce,
+  allDown: policy.allDown,
   tricklePercent: policy.tricklePercent
 })

@@ -28,8 +28,14 @@ function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
 }
 
 /** The addresses that stand in the policy itself, for any name at or below its dnsName. */
-export function staticAddressAnswer(match: PolicyMatch, target: Target, query: Query): Answer {
-  const wanted = target.addresses.filter((address) => isIPv6(address) === (query.qtype === RRTYPE.AAAA))
+/** @param addresses those of the target that are given. */
+export function staticAddressAnswer(
+  match: PolicyMatch,
+  target: Target,
+  query: Query,
+  addresses: readonly string[]
+): Answer {
+  const wanted = addresses.filter((address) => isIPv6(address) === (query.qtype === RRTYPE.AAAA))
   const isAddressType = query.qtype === RRTYPE.A || query.qtype === RRTYPE.AAAA
   const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
   const origin = { from: 'policy', target: target.id } as const
@@ -49,6 +55,14 @@ export function denialByRule(parts: Parts, match: PolicyMatch, query: Query, ttl
     zone !== null && isAtOrBelow(query.qname, zone.apex) ? zone.negativeSoa : madeUpSoa(match.dnsName, ttlSeconds)
   const sections = { rcode: RCODE.NXDOMAIN, answer: [], authority: [soa], additional: [] }
   return answerOf(sections, { maxTtlSeconds: ttlSeconds, ede: [ede], policy: match.policy.name })
+}
+
+/** NODATA where `allDown: closed` keeps back the addresses of a target without a healthy endpoint. */
+export function closedByRule(parts: Parts, match: PolicyMatch, query: Query): Answer {
+  const { name, maxNegativeTtlSeconds } = match.policy
+  const ede = { code: EDE.OTHER, text: `${name}: no endpoint is healthy, and \`allDown\` is closed` }
+  const denial = denialByRule(parts, match, query, maxNegativeTtlSeconds, ede)
+  return { ...denial, sections: { ...denial.sections, rcode: RCODE.NOERROR } }
 }
 
 /** What nobody answers for: no zone, no policy, no forwarding. */

@@ -40,6 +40,8 @@ export type Parts = Readonly<{
   peers: ReadonlyMap<string, PeerTarget>
   /** What is known of targets before they are asked: health, and what the operator set by hand. */
   standings: Standings
+  /** Whether a checked address was found to be down. */
+  isDownEndpoint: (address: string, check: string) => boolean
   /** For `select: geo`. */
   clientRegions: ClientRegions
   /** Hears who says by NOTIFY that a zone has changed, and gives the RCODE that answers it; null: nobody's zone matters. */

@@ -7,7 +7,7 @@ import type { Target } from '../policy/policy.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
 import { RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
-import { staticAddressAnswer } from './made-here.ts'
+import { closedByRule, staticAddressAnswer } from './made-here.ts'
 import { unlimitedTtlSeconds, type Answer } from './answer.ts'
 import { answerFromZone } from './from-zone.ts'
 import type { Parts } from './parts.ts'
@@ -62,8 +62,28 @@ function localOutcome(parts: Parts, query: Query, qname: DomainName, qtype: numb
   return { kind: answer.sections.rcode === RCODE.NXDOMAIN ? 'absent' : 'has', reply: answer }
 }
 
+/** Those that are healthy; where none is, all of them, as of a Service without ready endpoints. */
+function addressesOutcome(parts: Parts, query: Query, { match }: Deliberation, target: Target): Outcome {
+  const { addresses, probe } = target
+  const healthy = probe === null ? addresses : addresses.filter((address) => !parts.isDownEndpoint(address, probe))
+  if (healthy.length > 0) return { kind: 'has', reply: staticAddressAnswer(match, target, query, healthy) }
+  return { kind: 'empty', reply: staticAddressAnswer(match, target, query, addresses) }
+}
+
+/** With `allDown` other than `next` a target without a healthy endpoint is the end of it. */
+function settled(parts: Parts, query: Query, { match }: Deliberation, outcome: Outcome): Outcome {
+  if (outcome.kind !== 'empty' || match.policy.allDown === 'next') return outcome
+  const reply = match.policy.allDown === 'open' ? outcome.reply : closedByRule(parts, match, query)
+  return { kind: 'has', reply }
+}
+
 export function outcomeFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
-  if (target.kind === 'addresses') return { kind: 'has', reply: staticAddressAnswer(talk.match, target, query) }
+  const outcome = unsettledFromMemory(parts, query, talk, target)
+  return outcome === null ? null : settled(parts, query, talk, outcome)
+}
+
+function unsettledFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
+  if (target.kind === 'addresses') return addressesOutcome(parts, query, talk, target)
   if (target.kind === 'local') {
     const outcome = localOutcome(parts, query, query.qname, query.qtype)
     if (outcome.kind !== 'absent' || !needsServiceCheck(talk)) return outcome
@@ -97,7 +117,7 @@ export async function askTarget(
   }
   const hasService = outcome.kind === 'has' || outcome.kind === 'empty'
   if (hasService && talk.service !== null) parts.knownServices.add(talk.service)
-  return outcome
+  return settled(parts, query, talk, outcome)
 }
 
 /**

@@ -15,6 +15,8 @@ export type Target = Readonly<{
   zone: DomainName | null
   /** Only for `addresses`: IPv4 and IPv6 addresses as text. */
   addresses: readonly string[]
+  /** How these are checked, where `cluster.probes` is on; null: they are not. */
+  probe: string | null
   /** 0 to 100; 0 is used only when nothing else is up. */
   weight: number
   region: string
@@ -27,6 +29,9 @@ export type NextReason = 'unreachable' | 'absent' | 'empty'
 
 /** Whom a policy is for; a set of networks that can be asked. */
 export type ClientSet = { contains(address: string): boolean }
+
+/** What becomes of a target of which every endpoint is unhealthy: the next one, all that it has, or nothing. */
+export type AllDown = 'next' | 'open' | 'closed'
 
 export type Policy = Readonly<{
   name: string
@@ -43,6 +48,7 @@ export type Policy = Readonly<{
   transit: boolean
   allowReserved: boolean
   enforce: boolean
+  allDown: AllDown
   /** Percent of names and clients for which the second target is asked first. */
   tricklePercent: number
 }>

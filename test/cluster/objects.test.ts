@@ -52,6 +52,8 @@ test('reduceObject reads what API servers and files hold', async (t) => {
     { name: 'the old annotation for it', raw: service({}, { annotations: { 'service.alpha.kubernetes.io/tolerate-unready-endpoints': 'true' } }), want: { publishesNotReady: true } },
     { name: 'null annotations and labels', raw: service({}, { annotations: null, labels: null }), want: { publishesNotReady: false } },
     { name: 'TTL', raw: service({}, { annotations: { 'peerdns.io/ttl': '1m30s' } }), want: { ttlSeconds: 90 } },
+    { name: 'probe', raw: service({}, { annotations: { 'peerdns.io/probe': 'http:8080/healthz' } }), want: { check: 'http:8080/healthz' } },
+    { name: 'no probe', raw: service({}), want: { check: null } },
     { name: 'TTL 0', raw: service({}, { annotations: { 'peerdns.io/ttl': '0s' } }), want: { ttlSeconds: 0 } },
     { name: 'ExternalName', raw: service({ type: 'ExternalName', externalName: 'Db.Example.ORG' }), want: { serviceType: 'externalName', externalName: '\x02db\x07example\x03org\0' } },
     { name: 'ExternalName with a last dot', raw: service({ type: 'ExternalName', externalName: 'db.example.org.' }), want: { externalName: '\x02db\x07example\x03org\0' } },
@@ -242,4 +244,9 @@ test('canonicalAddress has one spelling for each address, and labels keep it', a
     t.equal(addressFromLabel(label), null, label)
   }
   t.throws(() => addressOctets('x'), TypeError)
+})
+
+test('reduceObject passes over a probe that is none, and says so beside a wrong TTL', async (t) => {
+  const result = reduceObject(service({}, { annotations: { 'peerdns.io/probe': 'udp:53', 'peerdns.io/ttl': 'soon' } }))
+  t.match(result, { ok: { check: null, ttlSeconds: null }, warning: /peerdns\.io\/ttl is passed over: .*; annotation peerdns\.io\/probe is passed over: expected tcp:8080/ }) // prettier-ignore
 })

@@ -106,10 +106,10 @@ void test('parseConfig fills in the defaults of peers, policies and targets', as
     name: 'p',
     dnsNames: [parseName('backend.svc.cluster.local')],
     targets: [
-      { id: 'peer:cluster-a', kind: 'peer', peer: 'cluster-a', region: '', zone: null, weight: 1, addresses: [], position: { line: 8, column: 13 } },
-      { id: 'local', kind: 'local', peer: null, region: 'us-west', zone: null, weight: 1, addresses: [], position: { line: 8, column: 24 } },
-      { id: 'peer:cluster-c', kind: 'peer', peer: 'cluster-c', region: 'eu', zone: null, weight: 1, addresses: [], position: { line: 8, column: 31 } },
-      { id: 'addresses:10.9.0.7,2001:db8::7', kind: 'addresses', peer: null, region: '', zone: null, weight: 1, addresses: ['10.9.0.7', '2001:db8::7'], position: { line: 8, column: 42 } }
+      { id: 'peer:cluster-a', kind: 'peer', peer: 'cluster-a', region: '', zone: null, weight: 1, addresses: [], probe: null, position: { line: 8, column: 13 } },
+      { id: 'local', kind: 'local', peer: null, region: 'us-west', zone: null, weight: 1, addresses: [], probe: null, position: { line: 8, column: 24 } },
+      { id: 'peer:cluster-c', kind: 'peer', peer: 'cluster-c', region: 'eu', zone: null, weight: 1, addresses: [], probe: null, position: { line: 8, column: 31 } },
+      { id: 'addresses:10.9.0.7,2001:db8::7', kind: 'addresses', peer: null, region: '', zone: null, weight: 1, addresses: ['10.9.0.7', '2001:db8::7'], probe: null, position: { line: 8, column: 42 } }
     ], // prettier-ignore
     select: 'first',
     nextOn: new Set(['unreachable', 'absent', 'empty']),
@@ -297,13 +297,8 @@ void test('unsupported names each option that is marked so, and nothing that is 
   t.same(unsupported(parse(shortest)), [])
   const explicit = `${shortest}transfer: {allow: [], keys: [], notify: [], export: {}}\nthreads: 1\nregions: {}\n`
   t.same(unsupported(parse(explicit)), [], 'defaults may be written')
-  const peers = 'peers: {a: {servers: [192.0.2.1]}}'
-  const ofPolicy = (option: string) =>
-    `${shortest}${peers}\npolicies:\n- {name: p, dnsName: x.svc.cluster.local, targets: [a], ${option}}\n`
   const rows: [marked: string, text: string, path: string, line: number][] = [
-    ['cluster.probes', 'cluster:\n  name: b\n  source: {manifests: [m]}\n  probes: on', 'cluster.probes', 4],
-    ['threads', `${shortest}threads: 2`, 'threads', 2],
-    ['policies.*.allDown', ofPolicy('allDown: open'), 'policies[0].allDown', 4]
+    ['threads', `${shortest}threads: 2`, 'threads', 2]
   ]
   for (const [marked, text, path, line] of rows) {
     const problems = unsupported(parse(text))

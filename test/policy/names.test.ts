@@ -65,6 +65,7 @@ const target = (options: Partial<Target>): Target => ({
   peer: 'a',
   zone: null,
   addresses: [],
+  probe: null,
   weight: 1,
   region: '',
   ...options
@@ -82,6 +83,7 @@ const policy = (name: string, dnsNames: readonly string[], options: Partial<Poli
   transit: false,
   allowReserved: false,
   enforce: true,
+  allDown: 'next',
   tricklePercent: 0,
   ...options
 })

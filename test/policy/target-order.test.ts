@@ -15,6 +15,7 @@ const target = (id: string, options: Partial<Target> = {}): Target => ({
   peer: id,
   zone: null,
   addresses: [],
+  probe: null,
   weight: 1,
   region: '',
   ...options
@@ -32,6 +33,7 @@ const policyOf = (targets: Target[], options: Partial<Policy> = {}): Policy => (
   transit: false,
   allowReserved: false,
   enforce: true,
+  allDown: 'next',
   tricklePercent: 0,
   ...options
 })
