@@ -16,7 +16,7 @@ import { ConfigError, type ConfigProblem } from './config/problem.ts'
 import { ConfigWatcher } from './config/reload.ts'
 import { unsupported } from './config/unsupported.ts'
 import { ClusterView } from './main/cluster-view.ts'
-import { reloadEvents } from './main/config-changes.ts'
+import { addressesOf, reloadEvents } from './main/config-changes.ts'
 import { EndpointProbes } from './main/endpoint-probes.ts'
 import { inspectionOf } from './main/inspection.ts'
 import { openListeners } from './main/listen.ts'
@@ -395,9 +395,6 @@ export class RunningServer {
     this.#cancelSweep = this.clock.after(cacheSweepEveryMs, () => this.#sweep())
   }
 }
-
-const addressesOf = ({ listen, admin, observe, batching }: Config): string =>
-  JSON.stringify([listen, admin, observe, batching])
 
 const newCache = ({ cache }: Config): AnswerCache =>
   new AnswerCache({ maxBytes: cache.maxOctets, serveStaleMs: cache.serveStaleSeconds * 1000 })

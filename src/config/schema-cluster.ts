@@ -14,8 +14,7 @@ import {
   server,
   text,
   textOrOff,
-  word,
-  notYet
+  word
 } from './option.ts'
 
 /** Regions are compared as they are written. */

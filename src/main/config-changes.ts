@@ -46,3 +46,7 @@ const printOf = (item: object): string =>
     if (value instanceof NetworkSet) return value.networks.map(({ text }) => text)
     return value instanceof Set ? [...value] : value
   })
+
+/** What is bound at the start and stays so. */
+export const addressesOf = ({ listen, admin, observe, batching }: Config): string =>
+  JSON.stringify([listen, admin, observe, batching])
