@@ -42,8 +42,10 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   // What is asked recursively is asked by a client, who sees the zone that the suffix lies in.
   if (!isTransfer && isSuffix && query.recursionDesired) return null
   if (qtype === RRTYPE.NS) return isSuffix ? answerOfPart(parts, query, part, part.ns) : null
-  // A peerdns that holds a connection is told down that one.
-  if (peerdns?.subscribe !== true) primary.noteInterest(client.address, part, query.signature)
+  // Secondaries ask without RD. A peerdns is told down its connection, and its probes are no wish to be told.
+  if (peerdns === null && (isTransfer || !query.recursionDesired)) {
+    primary.noteInterest(client.address, part, query.signature)
+  }
   if (client.transport === 'tcp') {
     const begins = peerdns?.subscribe === true && !primary.isSubscribed(client, part)
     if (isTransfer || begins) return { streamOf: part }
