@@ -202,6 +202,11 @@ export function peerMetrics(inspect: Inspectable): Metric[] {
       perPeer('result', ({ answered, failed, overloaded, joined }) => ({ answered, failed, overloaded, joined }))
     ),
     counter(
+      'peerdns_peer_hedges_total',
+      'Questions for which another server or target was asked because the answer took longer than usual.',
+      onePerPeer(({ stats }) => stats.hedged)
+    ),
+    counter(
       'peerdns_peer_exchanges_total',
       'Exchanges with servers of the peer, by transport; probes are among them.',
       perPeer('transport', ({ udpExchanges, tcpExchanges }) => ({ udp: udpExchanges, tcp: tcpExchanges }))

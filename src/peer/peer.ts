@@ -169,7 +169,9 @@ export class Peer {
 
   /** Whether somebody else may be asked meanwhile because this peer takes longer than usual: for 5 % of its questions. */
   mayHedge(): boolean {
-    return this.#hedges.trySpend()
+    if (!this.#hedges.trySpend()) return false
+    this.stats.hedged++
+    return true
   }
 
   /**
