@@ -203,10 +203,13 @@ export class Flight {
     }
   }
 
-  /** How long this server may be silent: some round trips of its own, and twice as long after each time. RFC 1536 §1. */
+  /**
+   * How long this server may be silent: its own round trip and half of one, and twice as long after each time (RFC 1536 §1).
+   * A lost datagram has to be sent again, and answered, before a policy gives the target up.
+   */
   #patienceMs(server: Server): number {
     const { rttMs } = server
-    const firstMs = rttMs === null ? firstAttemptTimeoutMs : Math.max(attemptTimeoutMinMs, 50 + 3 * rttMs)
+    const firstMs = rttMs === null ? firstAttemptTimeoutMs : Math.max(attemptTimeoutMinMs, 20 + 1.5 * rttMs)
     return Math.min(attemptTimeoutMs, firstMs * 2 ** ((this.#sends.get(server) ?? 1) - 1))
   }
 

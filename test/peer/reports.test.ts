@@ -300,5 +300,7 @@ test('a slow server makes memory grow (coredns#2593): limits, at once and counte
   const before = stub.queries.length
   stub.delayMs = 50
   await Promise.all(Array.from({ length: 500 }, () => peer.ask(southQuestion('api'), 2_000)))
-  t.equal(stub.queries.length, before + 1, 'equal questions share one')
+  // Sent again, where this machine is slow, it has the same id.
+  const exchanges = new Set(stub.queries.slice(before).map(({ packet }) => packet.id))
+  t.equal(exchanges.size, 1, 'equal questions share one')
 })
