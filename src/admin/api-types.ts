@@ -100,7 +100,27 @@ export type PeerJson = Readonly<{
   /** Policies that have it as a target. */
   policies: readonly string[]
   servers: readonly ServerJson[]
+  /** Its zones that are kept here by transfer, or whose changes are listened to; empty: none. */
+  mirrors: readonly MirrorJson[]
   stats: Readonly<Record<string, number>>
+}>
+
+export type MirrorJson = Readonly<{
+  zone: string
+  /** `connecting`, `asking`, `transferring`, `current`, `refused` or `failing`. */
+  state: string
+  /** false: only its changes are heard of. */
+  keepsCopy: boolean
+  isLive: boolean
+  serial: number | null
+  epoch: string | null
+  server: string | null
+  /** Since it was known to be right at its origin. */
+  ageMs: number | null
+  clockOffsetMs: number | null
+  /** Whether the server tells of changes by itself. */
+  pushes: boolean
+  lastFault: string | null
 }>
 
 export type PeersJson = Readonly<{ peers: readonly PeerJson[] }>

@@ -15,6 +15,7 @@ import type { TraceStep } from '../pipeline/trace.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { TargetOrder } from '../policy/target-order.ts'
 import type { ListenerStats } from '../server/listeners.ts'
+import type { MirrorStatus } from '../transfer/mirror-types.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 
@@ -151,6 +152,12 @@ export type TraceQuestion = Readonly<{
   recursionDesired: boolean
 }>
 
+export type MirrorOfPeer = Readonly<{
+  peer: string
+  zones: readonly MirrorStatus[]
+  evictions: Readonly<{ names: number; suffixes: number; answers: number }> | null
+}>
+
 export interface Inspectable {
   readonly version: string
   /** Wall time of the start in milliseconds since 1970. */
@@ -170,6 +177,8 @@ export interface Inspectable {
   peers(): readonly PeerStatus[]
   /** Addresses that are checked for health: those that are down, and counts since the start. */
   endpoints(): EndpointsStatus
+  /** Zones of each peer that are kept or followed here, and what its changes took out of the cache. */
+  mirrors(): readonly MirrorOfPeer[]
   /** What happened lately. */
   readonly events: EventRing
   overrides(): OverridesStatus

@@ -9,6 +9,7 @@ import { operatorMetrics } from './operator-metrics.ts'
 import { cacheMetrics, listenerMetrics, queryMetrics } from './query-metrics.ts'
 import type { Route } from './router.ts'
 import { configMetrics, peerMetrics, sourceMetrics, zoneMetrics } from './state-metrics.ts'
+import { mirrorMetrics } from './mirror-metrics.ts'
 import { transferMetrics } from './transfer-metrics.ts'
 
 /** What the admin side itself has to tell. */
@@ -28,6 +29,7 @@ export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...listenerMetrics(inspect),
   ...zoneMetrics(inspect),
   ...transferMetrics(inspect),
+  ...mirrorMetrics(inspect),
   ...sourceMetrics(inspect),
   ...peerMetrics(inspect),
   ...freshnessMetrics(inspect),

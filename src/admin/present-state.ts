@@ -5,6 +5,7 @@ import { nameToText } from '../wire/name.ts'
 import type { Target } from '../policy/policy.ts'
 import type { PolicyConfig } from '../config/config.ts'
 import type {
+  MirrorJson,
   EventJson,
   Health,
   OverrideJson,
@@ -15,7 +16,7 @@ import type {
   TargetJson,
   WouldChangeJson
 } from './api-types.ts'
-import type { Inspectable, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
+import type { Inspectable, MirrorOfPeer, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
 import { answersOfPolicy } from './policy-answers.ts'
 import { presentEvent, presentOverride } from './present-overrides.ts'
 
@@ -92,10 +93,15 @@ const presentDrain = (inspect: Inspectable, peer: string | null): OverrideJson |
   return drained === undefined ? null : presentOverride(inspect, drained)
 }
 
+function presentMirror({ apex, stats: _stats, ...rest }: MirrorOfPeer['zones'][number]): MirrorJson {
+  return { zone: nameToText(apex), ...rest }
+}
+
 export const presentPeer = (inspect: Inspectable, peer: PeerStatus): PeerJson => ({
   name: peer.name,
   region: peer.region,
   health: peer.health,
+  mirrors: (inspect.mirrors().find((mirror) => mirror.peer === peer.name)?.zones ?? []).map(presentMirror),
   drained: presentDrain(inspect, peer.name),
   policies: inspect
     .config()

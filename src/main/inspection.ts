@@ -67,6 +67,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
     zones: () => [...server.view.zones.zones.all()],
     peers: () => server.peers.status(),
     endpoints: () => ({ down: [...server.endpoints.down], ...server.endpoints.stats }),
+    mirrors: () => server.mirrors.inspect(),
     events: server.operator.events,
     overrides: () => server.operator.status(),
     act: async (request) => server.operator.act(request),

@@ -1,4 +1,5 @@
 /** The copies of peers' zones: for each peer with `mirror`, the names that policies send there, kept by transfer. */
+import type { MirrorOfPeer } from '../admin/inspectable.ts'
 import type { Clock } from '../base/clock.ts'
 import { parseHostPort } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
@@ -146,6 +147,15 @@ export class MirrorSet {
   /** What changes of a peer have taken out of the cache; null where there is no such peer. */
   evictions(peer: string): Readonly<EvictionStats> | null {
     return this.#peered.get(peer)?.eviction.stats ?? null
+  }
+
+  /** All peers that policies name, also those whose zones nobody follows. */
+  inspect(): readonly MirrorOfPeer[] {
+    return Array.from(this.#peered, ([peer, { eviction }]) => ({
+      peer,
+      zones: this.#mirrors.get(peer)?.mirror.status() ?? [],
+      evictions: eviction.stats
+    }))
   }
 
   status(): readonly PeerMirrorStatus[] {

@@ -120,7 +120,7 @@ function documentedMetrics(text: string): Map<string, string> {
  * Without an API server there are no resources and no Leases of source clusters, without a copy of a peer's zone nobody tells
  * of changes; test/e2e looks at these. And every policy here is enforced.
  */
-const hasNoSample = /^peerdns_(watch_|source_cluster_|policy_unenforced_|stale)/
+const hasNoSample = /^peerdns_(watch_|mirror_|source_cluster_|policy_unenforced_|stale)/
 
 test('/metrics is what docs/metrics.md says, and a strict reader takes it', async (t) => {
   const { observeUrl, dns, adminUrl } = await startTwoClusters(t)
@@ -148,7 +148,10 @@ test('/metrics is what docs/metrics.md says, and a strict reader takes it', asyn
   t.ok(documented.size > 40)
   for (const [name, form] of documented) {
     const expected = hasNoSample.test(name)
-      ? form.replace(/\{(resource|source_cluster|policy,result|peer,policy)\}/, '{}')
+      ? form.replace(
+          /\{(resource|source_cluster|policy,result|peer,policy|peer,zone|peer,zone,kind|peer,zone,why)\}/,
+          '{}'
+        )
       : form
     t.equal(scraped.get(name), expected, `${name} is scraped as documented`)
   }
