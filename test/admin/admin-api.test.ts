@@ -149,7 +149,7 @@ test('/metrics is what docs/metrics.md says, and a strict reader takes it', asyn
   for (const [name, form] of documented) {
     const expected = hasNoSample.test(name)
       ? form.replace(
-          /\{(resource|source_cluster|policy,result|peer,policy|peer,zone|peer,zone,kind|peer,zone,why)\}/,
+          /\{(resource|source_cluster|policy,result|peer,policy|peer,zone|kind,peer,zone|peer,why,zone)\}/,
           '{}'
         )
       : form
