@@ -76,7 +76,7 @@ function isFirstTargets(parts: Parts, { policy }: PolicyMatch, { origin }: Answe
   if (origin.from === 'zone') return first.kind === 'local'
   // A copy of the peer's zone is asked before the cache, and says other things tomorrow.
   const copies = first.peer === null ? null : (parts.peers.get(first.peer)?.copies ?? null)
-  return origin.from === 'cache' && first.kind === 'peer' && copies === null && origin.target === first.id
+  return origin.from === 'cache' && first.kind === 'peer' && copies?.areKept !== true && origin.target === first.id
 }
 
 function fromZone(parts: Parts, query: Query, answer: Answer, match: PolicyMatch | null): ReadyBasis | null {
