@@ -26,7 +26,7 @@ export type PeerdnsOnB = Readonly<{
   name: string
   /** A's, as `host:port`. */
   peer: string
-  mirror?: boolean
+  mirror?: true | 'evict'
   /** Cap of the TTL, where the policy has one. */
   maxTtlSeconds?: number
 }>
@@ -121,10 +121,10 @@ ${policyTo(options)}`
   }
 }
 
-function policyTo({ peer, mirror = false, maxTtlSeconds }: PeerdnsOnB): string {
+function policyTo({ peer, mirror, maxTtlSeconds }: PeerdnsOnB): string {
   const cap = maxTtlSeconds === undefined ? '' : `, maxTtl: ${maxTtlSeconds}s`
   return `peers:
-  cluster-a: {servers: ["${peer}"]${mirror ? ', mirror: true' : ''}}
+  cluster-a: {servers: ["${peer}"]${mirror === undefined ? '' : `, mirror: ${mirror}`}}
 policies:
   - {name: from-a, dnsName: ${suffix}, targets: [cluster-a]${cap}}
 `

@@ -24,8 +24,13 @@ const open = 'transfer: {allow: [127.0.0.0/8, 100.64.0.0/10]}\n'
 /** Those that A tells of its changes. */
 export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
   const opened = await fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
-  const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer: `${host}:${opened.port}`, mirror: true })
-  return [{ ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl }]
+  const peer = `${host}:${opened.port}`
+  const evicting = await fleet.peerdnsOnB({ name: 'b-evict', peer, mirror: 'evict' })
+  const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true })
+  return [
+    { ...peerdnsSetUp('evict', 'peerdns, evicting', evicting), toldAdminUrl: evicting.adminUrl },
+    { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl }
+  ]
 }
 
 export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
@@ -60,8 +65,9 @@ export async function linkSetUps(fleet: Fleet): Promise<SetUp[]> {
   const { a } = linkAddresses
   const opened = await fleet.peerdnsOnA({ name: 'a-far', ttlSeconds: usualTtlSeconds, more: open, listen: [a] })
   const peer = `${a}:${opened.port}`
+  const evicting = await fleet.peerdnsFarAway(far, { name: 'b-far-evict', peer, mirror: 'evict' })
   const mirror = await fleet.peerdnsFarAway(far, { name: 'b-far-mirror', peer, mirror: true })
-  return [farSetUp('far-mirror', 'peerdns, mirror', mirror)]
+  return [farSetUp('far-evict', 'peerdns, evicting', evicting), farSetUp('far-mirror', 'peerdns, mirror', mirror)]
 }
 
 export const sweptTtlsSeconds = [0, 1, 5, 10, 30] as const
