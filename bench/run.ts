@@ -196,7 +196,7 @@ function measureStaleness({ isQuick, resultsFolder }: BenchOptions, note: (line:
     return
   }
   const files = resultsFolder === null ? ['--no-files'] : ['--out', resolve(root, resultsFolder)]
-  const args = [join(root, 'bench', 'staleness.ts'), ...(isQuick ? ['--trials', '5', '--seconds', '10'] : []), ...files]
+  const args = [join(root, 'bench', 'staleness.ts'), ...(isQuick ? ['--trials', '5'] : []), ...files]
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
   if (status !== 0) note('Staleness could not be measured.')
 }

@@ -14,9 +14,10 @@ import { figuresOf, javaFigures, setUpFigures, type PartFigures } from './stalen
 import { ObserverProcess } from './staleness/observer-process.ts'
 import { allParts, parseOptions, usage, type PartName, type StalenessOptions } from './staleness/options.ts'
 import { ownFigures } from './staleness/own-figures.ts'
+import { lowerPriority, raisePriority } from './staleness/priority.ts'
 import { readResults, writeResults, type Results } from './staleness/results.ts'
 import { Fleet } from './staleness/servers.ts'
-import { linkSetUps, mainSetUps, sweepSetUps } from './staleness/set-ups.ts'
+import { cachedSetUps, linkSetUps, sweepSetUps, toldSetUps } from './staleness/set-ups.ts'
 import { namespace, nodesFor, openShop, questionName, type ShopOptions } from './staleness/shop.ts'
 import { SliceWatch } from './staleness/slice-watch.ts'
 import { countersOf, sweepFigures } from './staleness/sweep.ts'
@@ -30,10 +31,18 @@ const say = (line: string): void => console.error(`staleness: ${line}`)
 
 type Clusters = Readonly<{ a: Cluster; b: Cluster }>
 
-/** How many endpoints die in each part, and how much time there is for that. */
-const shareOf: Readonly<Record<PartName, number>> = { main: 1, link: 0.5, sweep: 0.25 }
+/**
+ * The share of the endpoints that die in each part, and the time between two deaths on average: where answers stay stale
+ * for long, many names are asked for at once, and two cores have to keep up.
+ */
+const paceOf: Readonly<Record<PartName, Readonly<{ share: number; gapMs: number }>>> = {
+  told: { share: 1, gapMs: 500 },
+  cached: { share: 1, gapMs: 1_000 },
+  link: { share: 0.5, gapMs: 500 },
+  sweep: { share: 0.25, gapMs: 1_500 }
+}
 
-const setUpsOf = { main: mainSetUps, link: linkSetUps, sweep: sweepSetUps } as const
+const setUpsOf = { told: toldSetUps, cached: cachedSetUps, link: linkSetUps, sweep: sweepSetUps } as const
 
 async function main(options: StalenessOptions): Promise<void> {
   const why = whyNoClusters()
@@ -75,7 +84,8 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
   // Servers of one part would only take time from those of the next.
   const fleet = new Fleet(clusters)
   const setUps = await setUpsOf[name](fleet)
-  const services = shuffled(shop.services).slice(0, Math.ceil(shop.services * shareOf[name]))
+  const { share, gapMs } = paceOf[name]
+  const services = shuffled(shop.services).slice(0, Math.ceil(shop.services * share))
   const observer = await ObserverProcess.start(
     setUps.map(({ server }) => server),
     services.map(questionName)
@@ -84,10 +94,10 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
   const slices = await SliceWatch.start(clusters.a, namespace)
   const background = new Background(busyApi, shop, options.background)
   try {
+    raisePriority()
     await sleep(warmUpMs)
     const before = await countersOf(setUps)
-    say(`${name}: ${services.length} endpoints die in ${(options.seconds * shareOf[name]).toFixed(0)} s`)
-    const gapMs = (options.seconds * 1000) / options.trials
+    say(`${name}: ${services.length} endpoints die in ${((services.length * gapMs) / 1000).toFixed(0)} s`)
     const trials = await letDie({ api, observer, slices, addresses, services, pod, gapMs })
     const sweep = sweepFigures(setUps, before, await countersOf(setUps))
     if (setUps.some(({ server }) => server.hasJavaClient === true)) await sleep(javaTailMs)
@@ -110,6 +120,7 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
       load: loadavg()[0]!
     }
   } finally {
+    lowerPriority()
     observer.kill()
     await background.stop()
     slices.stop()

@@ -4,17 +4,16 @@
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { setPriority } from 'node:os'
 import { aRdata } from '../../src/wire/rdata.ts'
 import { parseName } from '../../src/wire/name.ts'
 import { addressQuery } from '../scale/prober.ts'
 import { BlackHole } from './black-hole.ts'
 import { monotonicMs } from './monotonic.ts'
 import type { FromObserver, LatencyFigures, ObservedServer, SetUpId, ToObserver } from './observations.ts'
+import { raisePriority } from './priority.ts'
 import { Sample } from './sample.ts'
 
 const pollMs = 5
-const raisedPriority = -10
 const idlePollMs = 1_000
 const unansweredMs = 1_000
 /** How long `InetAddress` keeps an answer where nothing else is configured. */
@@ -220,12 +219,7 @@ class Observer {
   }
 }
 
-try {
-  // Being late would show as answers that came late. Only root may do that.
-  setPriority(raisedPriority)
-} catch {
-  // Then its lag tells how good the figures are.
-}
+raisePriority()
 const observer = new Observer((message) => process.send!(message))
 process.on('message', (message: ToObserver) => void observer.take(message))
 process.once('disconnect', () => process.exit(0))

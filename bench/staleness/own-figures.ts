@@ -10,7 +10,7 @@ export type OwnFigures = Readonly<{
   difference: Figures
   /** Share of the deaths where that is 10 ms or less. */
   within10Ms: number
-  /** Deaths of which it says nothing, though the observer saw stale answers. */
+  /** Deaths of which it knows no change, though the observer saw stale answers. */
   missing: number
   own: Figures
   observed: Figures
@@ -27,9 +27,15 @@ export async function ownFigures(setUps: readonly SetUp[], trials: readonly Tria
       if (lastStaleAtMs === null || sliceMs === null) continue
       const response = await fetch(`${toldAdminUrl}/api/v1/propagation?name=${name}`)
       const { changes } = (await response.json()) as PropagationJson
-      const own = changes.find(({ peer, staleMs }) => peer !== null && staleMs !== null)?.staleMs
-      if (own === undefined || own === null) missing++
-      else pairs.push([own, lastStaleAtMs - (atMs + sliceMs)])
+      // A pod that goes leaves its Service's name in one change, and its own name in the same.
+      const known = changes.filter(({ peer }) => peer !== null)
+      if (known.length === 0) missing++
+      // Answers from before the slice's change were right as far as any DNS server could know.
+      else
+        pairs.push([
+          Math.max(...known.map(({ staleMs }) => staleMs ?? 0)),
+          Math.max(0, lastStaleAtMs - (atMs + sliceMs))
+        ])
     }
     const differences = pairs.map(([own, observed]) => Math.abs(own - observed))
     figures.push({

@@ -39,14 +39,15 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 }`
 
 /** Transparent, so that it lies on whatever the page is. */
-export function plotOf(part: PartFigures): string {
-  const height = top + part.setUps.length * rowHeight + bottom
+export function plotOf(parts: readonly PartFigures[]): string {
+  const setUps = parts.flatMap((part) => part.setUps)
+  const height = top + setUps.length * rowHeight + bottom
   const body = [
     `<text class="title" x="16" y="26">How long a dead endpoint of cluster A is still given out in cluster B</text>`,
-    `<text class="small" x="16" y="45">${part.trials} endpoints, ${part.background.perMinute.toFixed(0)} other endpoint changes a minute; from the API server's reply to the last stale answer</text>`,
+    `<text class="small" x="16" y="45">${trialsText(parts)} endpoints in each set-up, 1,000 other endpoint changes a minute; from the API server's reply to the last stale answer</text>`,
     ...ticksMs.map((ms) => tick(ms, height)),
     goal(height),
-    ...part.setUps.flatMap((setUp, at) => row(setUp, top + at * rowHeight + rowHeight / 2))
+    ...setUps.flatMap((setUp, at) => row(setUp, top + at * rowHeight + rowHeight / 2))
   ]
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Black hole by set-up">
 <style>${style}
@@ -89,5 +90,7 @@ function row({ title, blackHole, blackHolesMs, id }: SetUpFigures, y: number): s
     `<line class="median" x1="${median}" x2="${median}" y1="${y - spread - 4}" y2="${y + spread + 4}"/></g>`
   ]
 }
+
+const trialsText = (parts: readonly PartFigures[]): string => String(Math.min(...parts.map(({ trials }) => trials)))
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')

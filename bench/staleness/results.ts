@@ -22,5 +22,6 @@ export function writeResults(results: Results, folder: string | null): void {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 1)}\n`)
   writeFileSync(join(folder, `${name}.md`), markdown)
-  if (results.main !== undefined) writeFileSync(join(folder, `${name}.svg`), plotOf(results.main))
+  const { cached, told } = results
+  if (cached !== undefined && told !== undefined) writeFileSync(join(folder, `${name}.svg`), plotOf([cached, told]))
 }

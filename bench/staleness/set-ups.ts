@@ -27,32 +27,30 @@ export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
   const peer = `${host}:${opened.port}`
   const evicting = await fleet.peerdnsOnB({ name: 'b-evict', peer, mirror: 'evict' })
   const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true })
+  const stub = await fleet.corednsOnB(mirror.port, 0)
   return [
     { ...peerdnsSetUp('evict', 'peerdns, evicting', evicting), toldAdminUrl: evicting.adminUrl },
-    { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl }
+    { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl },
+    corednsSetUp('mirror-stub', 'peerdns, mirror behind a CoreDNS stub', stub)
   ]
 }
 
-export async function mainSetUps(fleet: Fleet): Promise<SetUp[]> {
-  const [coredns30, coredns5, closed, told] = await Promise.all([
+/** Those that learn of a change when a TTL ends. */
+export async function cachedSetUps(fleet: Fleet): Promise<SetUp[]> {
+  const [coredns30, coredns5, closed] = await Promise.all([
     fleet.corednsOnA(30),
     fleet.corednsOnA(5),
-    fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds }),
-    toldSetUps(fleet)
+    fleet.peerdnsOnA({ name: 'a-closed', ttlSeconds: usualTtlSeconds })
   ])
-  const mirror = told.find(({ id }) => id === 'mirror')!
-  const [stub30, stub5, forward, stubOfMirror] = await Promise.all([
+  const [stub30, stub5, forward] = await Promise.all([
     fleet.corednsOnB(coredns30, 30),
     fleet.corednsOnB(coredns5, 5),
-    fleet.peerdnsOnB({ name: 'b-forward', peer: `${host}:${closed.port}` }),
-    fleet.corednsOnB(mirror.server.port, 0)
+    fleet.peerdnsOnB({ name: 'b-forward', peer: `${host}:${closed.port}` })
   ])
   return [
     corednsSetUp('coredns-30', 'CoreDNS to CoreDNS, TTL 30 s', stub30, true),
     corednsSetUp('coredns-5', 'CoreDNS to CoreDNS, TTL 5 s', stub5),
-    peerdnsSetUp('forward', 'peerdns, forwarding only, TTL 30 s', forward),
-    ...told,
-    corednsSetUp('mirror-stub', 'peerdns, mirror behind a CoreDNS stub', stubOfMirror)
+    peerdnsSetUp('forward', 'peerdns, forwarding only, TTL 30 s', forward)
   ]
 }
 

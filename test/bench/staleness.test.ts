@@ -45,9 +45,8 @@ test('BlackHole that never ends is given up, and says so', async (t) => {
 
 test('parseOptions names what is wrong', async (t) => {
   t.match(parseOptions(['--trials', '0']), /--trials/)
-  t.match(parseOptions(['--only', 'main,nothing']), /--only/)
-  t.match(parseOptions(['--seconds', 'x']), /--seconds/)
-  t.match(parseOptions(['--trials', '20', '--no-files']), { trials: 20, seconds: 14, resultsFolder: null })
+  t.match(parseOptions(['--only', 'told,nothing']), /--only/)
+  t.match(parseOptions(['--trials', '20', '--no-files']), { trials: 20, resultsFolder: null })
 })
 
 test('durationText has three digits at most', async (t) => {
@@ -92,7 +91,7 @@ const part: PartFigures = {
 }
 
 test('plotOf has one dot for each death, and is well formed', async (t) => {
-  const svg = plotOf(part)
+  const svg = plotOf([part])
   t.equal(svg.match(/<circle /g)?.length, 2)
   t.match(svg, 'peerdns &amp; a mirror')
   t.equal(svg.match(/<g /g)?.length, svg.match(/<\/g>/g)?.length)
@@ -100,7 +99,7 @@ test('plotOf has one dot for each death, and is well formed', async (t) => {
 })
 
 test('markdownOf has a table for each part that was measured', async (t) => {
-  const text = markdownOf({ main: part, sweep: part })
+  const text = markdownOf({ told: part, sweep: part })
   t.match(text, /\| peerdns & a mirror \| +\d/)
   t.match(text, '50.0 %')
   t.equal(markdownOf({}).includes('##'), false)

@@ -32,7 +32,7 @@ clusterSuite('a dead endpoint of another cluster is soon given out no more, and 
   t.teardown(async () => Promise.all([a.stop(), b.stop()]))
   const addresses = await openShop(a, shop)
   const fleet = new Fleet({ a, b })
-  const setUps = await toldSetUps(fleet)
+  const setUps = (await toldSetUps(fleet)).filter(({ peerdns }) => peerdns !== null)
   t.teardown(async () => fleet.stop())
   const services = Array.from({ length: trials }, (_, number) => number)
   const names = services.map(questionName)
