@@ -46,7 +46,7 @@ export class DelayLine {
       next = this.#waiting[0]
     }
     this.#isTimed = next !== undefined
-    if (next !== undefined) setTimeout(this.#runDue, next.dueMs - performance.now())
+    if (next !== undefined) setTimeout(this.#runDue, Math.max(0, next.dueMs - performance.now()))
   }
 }
 

@@ -31,7 +31,7 @@ export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
   return [
     { ...peerdnsSetUp('evict', 'peerdns, evicting', evicting), toldAdminUrl: evicting.adminUrl },
     { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl },
-    corednsSetUp('mirror-stub', 'peerdns, mirror behind a CoreDNS stub', stub)
+    corednsSetUp('mirror-stub', 'peerdns, mirror behind CoreDNS', stub)
   ]
 }
 
