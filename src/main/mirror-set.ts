@@ -126,20 +126,23 @@ export class MirrorSet {
   }
 
   #notified(address: string, apex: DomainName, isSigned: boolean): number {
-    let rcode: number = RCODE.REFUSED
+    // For a zone that nobody here wants to hear of, NOTIFY is not configured.
+    let rcode: number = RCODE.NOTIMP
     for (const [peer, { names, eviction }] of this.#peered) {
-      const isServer = this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)
-      if (!isServer && !isSigned) continue
-      if (rcode === RCODE.REFUSED) rcode = RCODE.NOTAUTH
-      if (this.#mirrors.get(peer)?.mirror.notified(apex) === true) rcode = RCODE.NOERROR
+      const mirror = this.#mirrors.get(peer)?.mirror
       const touched = names.flatMap((name) =>
         isAtOrBelow(name, apex) ? [name] : isAtOrBelow(apex, name) ? [apex] : []
       )
-      if (touched.length === 0) continue
+      if (touched.length === 0 && mirror?.follows(apex) !== true) continue
+      const isServer = this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)
+      if (!isServer && !isSigned) {
+        if (rcode === RCODE.NOTIMP) rcode = RCODE.REFUSED
+        continue
+      }
       rcode = RCODE.NOERROR
+      mirror?.notified(apex)
       // Who keeps or follows the zone learns just what has changed.
-      for (const suffix of touched)
-        if (this.#mirrors.get(peer)?.mirror.follows(suffix) !== true) eviction.evictSuffix(suffix)
+      for (const suffix of touched) if (mirror?.follows(suffix) !== true) eviction.evictSuffix(suffix)
     }
     return rcode
   }

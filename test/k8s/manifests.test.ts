@@ -310,7 +310,11 @@ test('daemonset: the addresses made are those listened on, and one instance per 
   t.equal(script, readFileSync(join(root, 'k8s/overlays/daemonset/node-address.sh'), 'utf8'))
   const hub = ofKind<K8sObject & V1Service>(builtOf('k8s/base'), 'Service').find(({ metadata }) => metadata.name === 'peerdns') // prettier-ignore
   const asked = [{ host: hub?.spec?.clusterIP, port: 53 }]
-  t.same(config.cluster.source, { kind: 'mirror', servers: asked }, "the zones come from the cluster's own peerdns")
+  t.same(
+    config.cluster.source,
+    { kind: 'mirror', servers: asked, key: null },
+    "the zones come from the cluster's own peerdns"
+  )
   t.same(config.peers.map(({ servers }) => servers), [asked], 'and so does what is peered') // prettier-ignore
   t.same(daemonSet.spec?.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } })
 })
