@@ -3,7 +3,6 @@
  * them down in order.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { startAdmin, type RunningAdmin } from './admin/http-server.ts'
 import type { Inspectable } from './admin/inspectable.ts'
 import { systemClock, type Cancel, type Clock } from './base/clock.ts'
@@ -26,6 +25,7 @@ import { OperatorHand } from './main/operator-hand.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { policyTables } from './main/policies.ts'
 import { standingsOf } from './main/standings.ts'
+import { readVersion } from './main/version.ts'
 import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { Freshness } from './pipeline/freshness.ts'
@@ -47,11 +47,6 @@ export type StopOptions = Readonly<{
   /** Close at once, also where a drain is under way. */
   force?: boolean
 }>
-
-const readVersion = (): string => {
-  const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-  return manifest.version
-}
 
 /** Uniform in [0, 1), fast: for order and jitter, never for ids. */
 const random = (): number => Math.random()
@@ -114,7 +109,8 @@ export class RunningServer {
       config.limits.inFlightQueries
     )
     this.peers.update(config)
-    this.endpoints = new EndpointProbes({ clock, log, random, events: this.operator.events })
+    const { events } = this.operator
+    this.endpoints = new EndpointProbes({ clock, log, random, events, instanceId: this.#instanceId })
     this.mirrors = new MirrorSet({
       ...this.#shared(),
       freshness: this.freshness,
@@ -247,9 +243,9 @@ export class RunningServer {
     const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
     this.zonesOut.close()
+    await this.endpoints.close()
     await this.#view.close()
     await this.operator.close()
-    this.endpoints.close()
     this.mirrors.stop()
     await this.peers.close()
     await this.#admin?.close()

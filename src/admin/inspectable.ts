@@ -104,6 +104,8 @@ export type OverridesStatus = Overrides &
   }>
 
 export type EndpointsStatus = Readonly<{
+  /** Whether another replica checks, or we for all, or we for ourselves; null where nothing is checked. */
+  role: 'following' | 'holding' | 'alone' | null
   /** Each with how it is checked: `tcp:8080 10.9.0.7`. */
   down: readonly string[]
   checks: number

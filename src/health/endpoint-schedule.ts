@@ -46,9 +46,12 @@ export class EndpointSchedule {
     this.#options = options
   }
 
-  start(): void {
+  /** @param down keys of what is taken to be down until it has been checked. */
+  start(down: Iterable<string> = []): void {
     if (this.#isRunning) return
     this.#isRunning = true
+    const nowMs = this.#options.clock.nowMs()
+    for (const key of down) this.#states.set(key, { ...newHealthState(nowMs), health: 'down' })
     this.#next(0)
   }
 

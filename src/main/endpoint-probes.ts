@@ -1,19 +1,25 @@
-/** Checks of virtual and static addresses: which there are, what was found, and who has to know. */
+/**
+ * Checks of virtual and static addresses: which there are, what was found, and who has to know. Where replicas can share
+ * it, one of them checks and the others go by what it finds.
+ */
 import type { Clock } from '../base/clock.ts'
 import { endpointKey, parseEndpointCheck } from '../base/endpoint-check.ts'
-import { checkedEndpoints } from '../base/endpoint-limits.ts'
+import { checkedEndpoints, toldSharedChanges } from '../base/endpoint-limits.ts'
 import type { Logger } from '../base/log.ts'
 import type { Config } from '../config/config.ts'
+import { CheckHolder, type CheckRole } from '../health/check-holder.ts'
 import { EndpointSchedule, type CheckedEndpoint, type EndpointTransition } from '../health/endpoint-schedule.ts'
 import type { EventRing } from '../operator/event-ring.ts'
 import { checkEndpoint } from '../peer/endpoint-connect.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { identityOf, sharedChecksBlueprint, sharedChecksText } from './shared-checks.ts'
 
 export type EndpointProbesOptions = Readonly<{
   clock: Clock
   log: Logger
   random: () => number
   events: EventRing
+  instanceId: string
 }>
 
 export class EndpointProbes {
@@ -23,6 +29,13 @@ export class EndpointProbes {
   #view: ClusterView | null = null
   #down: ReadonlySet<string> = new Set()
   #hasToldLimit = false
+  /** null: this process checks by itself, or nothing is checked. */
+  #holder: CheckHolder | null = null
+  #role: CheckRole = 'alone'
+  #problem: string | null = null
+  #blueprint = ''
+  #closing: Promise<void> = Promise.resolve()
+  #isClosed = false
 
   constructor(options: EndpointProbesOptions) {
     this.#options = options
@@ -49,17 +62,78 @@ export class EndpointProbes {
     return this.#down.size > 0 && this.#down.has(endpointKey(address, check))
   }
 
+  /** Who checks; null where nothing is checked. */
+  get role(): CheckRole | null {
+    return this.#config?.cluster.probes === true ? this.#role : null
+  }
+
   /** Goes over to another configuration or another view of the cluster. */
   use(config: Config, view: ClusterView): void {
+    if (this.#isClosed) return
     this.#config = config
     this.#view = view
-    if (config.cluster.probes) this.#schedule.start()
-    else this.#schedule.stop()
+    const blueprint = sharedChecksBlueprint(config)
+    if (blueprint !== this.#blueprint) {
+      this.#blueprint = blueprint
+      this.#share(config)
+    }
     this.#settle()
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    this.#isClosed = true
     this.#schedule.stop()
+    this.#leave()
+    await this.#closing
+  }
+
+  #leave(): void {
+    const old = this.#holder
+    this.#holder = null
+    if (old !== null) this.#closing = Promise.all([this.#closing, old.close()]).then(() => {})
+  }
+
+  #share(config: Config): void {
+    const { clock, log, instanceId } = this.#options
+    this.#leave()
+    const text = sharedChecksText(config, this.#options)
+    if (text === null) {
+      this.#role = 'alone'
+      if (config.cluster.probes) this.#schedule.start(this.#down)
+      else this.#schedule.stop()
+      return
+    }
+    this.#role = 'following'
+    this.#schedule.stop()
+    this.#holder = new CheckHolder({
+      clock,
+      text,
+      identity: identityOf(instanceId),
+      down: this.#down,
+      ownDown: () => this.#schedule.down,
+      onChange: () => this.#takeRole(),
+      onProblem: (problem) => {
+        if (problem === this.#problem) return
+        this.#problem = problem
+        if (problem === null) log.info('checks of addresses are shared with the other replicas again')
+        else log.warn({ problem }, 'checks of addresses cannot be shared with the other replicas')
+      }
+    })
+    this.#holder.start()
+  }
+
+  #takeRole(): void {
+    if (this.#holder === null) return
+    const { role, holder } = this.#holder
+    if (role === 'following') this.#schedule.stop()
+    else this.#schedule.start(this.#holder.down)
+    if (role !== this.#role) {
+      this.#role = role
+      const text = { following: `${holder} checks addresses`, holding: 'this replica checks addresses for all', alone: 'this replica checks addresses by itself: no other one is heard' }[role] // prettier-ignore
+      this.#options.log.info({ role }, text)
+      this.#options.events.add({ kind: 'health', text })
+    }
+    this.#settle()
   }
 
   #endpoints(): CheckedEndpoint[] {
@@ -93,7 +167,27 @@ export class EndpointProbes {
   }
 
   #settle(): void {
-    this.#down = this.#schedule.down
+    const before = this.#down
+    const isHeard = this.#holder !== null && this.#role === 'following'
+    this.#down = isHeard ? this.#holder!.down : this.#schedule.down
+    if (isHeard) this.#tellHeard(before)
+    else if (!isSame(before, this.#down)) this.#holder?.ownDownChanged()
     this.#view?.zones.setDownEndpoints(this.#down)
   }
+
+  /** What another replica found has its events here too. */
+  #tellHeard(before: ReadonlySet<string>): void {
+    const changes = [
+      ...[...this.#down].filter((key) => !before.has(key)).map((key) => `${key} up -> down`),
+      ...[...before].filter((key) => !this.#down.has(key)).map((key) => `${key} down -> up`)
+    ]
+    if (changes.length === 0) return
+    const by = `found by ${this.#holder!.holder}`
+    const texts = changes.length > toldSharedChanges ? [`${changes.length} addresses went up or down`] : changes
+    for (const text of texts) this.#options.events.add({ kind: 'health', text: `${text}: ${by}` })
+    this.#options.log.info({ changes: changes.slice(0, toldSharedChanges), by }, 'the health of addresses changed')
+  }
 }
+
+const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && [...one].every((key) => other.has(key))

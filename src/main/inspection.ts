@@ -66,7 +66,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
     source: () => server.view.status(),
     zones: () => [...server.view.zones.zones.all()],
     peers: () => server.peers.status(),
-    endpoints: () => ({ down: [...server.endpoints.down], ...server.endpoints.stats }),
+    endpoints: () => ({ role: server.endpoints.role, down: [...server.endpoints.down], ...server.endpoints.stats }),
     mirrors: () => server.mirrors.inspect(),
     events: server.operator.events,
     overrides: () => server.operator.status(),

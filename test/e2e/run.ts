@@ -16,7 +16,12 @@ const root = join(import.meta.dirname, '..', '..')
 const suiteTimeoutMs = 300_000
 
 /** Suites that spend their time on timeouts and rates, not on the processor. */
-const mostlyWaiting = new Set(['leases.test.ts', 'live-faults.test.ts', 'mutated-packets.ts'])
+const mostlyWaiting = new Set([
+  'endpoint-probes.test.ts',
+  'leases.test.ts',
+  'live-faults.test.ts',
+  'mutated-packets.ts'
+])
 
 type Suite = Readonly<{ name: string; args: readonly string[] }>
 type Counts = { passed: number; failed: number; skipped: number }

@@ -24,6 +24,7 @@ import { LeasePattern } from '../../src/cluster/lease-objects.ts'
 import * as discovery from '../../src/cluster/sources/kubernetes/discovery.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { sharedChecksName } from '../../src/main/shared-checks.ts'
 import { nameToText } from '../../src/wire/name.ts'
 import {
   build,
@@ -186,6 +187,26 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
     subjects: [{ kind: 'ServiceAccount', name: 'peerdns', namespace: 'peerdns' }]
   })
   t.equal(ofKind(leases, 'ClusterRole').length, 1, 'and nothing else anywhere')
+
+  const probing = await withComponent('endpoint-probes')
+  const base = new Set(builtOf('k8s/base').objects.map(keyOf))
+  const more = probing.objects.filter((object) => !base.has(keyOf(object)))
+  const key = 'peerdns/peerdns-probes'
+  const policyKey = 'NetworkPolicy peerdns/peerdns-endpoint-probes'
+  t.same(more.map(keyOf).sort(), [`ConfigMap ${key}`, policyKey, `Role ${key}`, `RoleBinding ${key}`], 'nothing else')
+  const added = <Kind extends K8sObject>(kind: string): Kind => more.find((object) => object.kind === kind) as Kind
+  const ofProbes = { apiGroups: [''], resources: ['configmaps'], resourceNames: [sharedChecksName('peerdns-overrides')], verbs: ['list', 'watch', 'patch'] } // prettier-ignore
+  t.same(added<K8sObject & V1Role>('Role').rules, [ofProbes])
+  t.equal(
+    added<K8sObject & V1ConfigMap>('ConfigMap').data,
+    undefined,
+    'empty, so that to apply it again changes nothing'
+  )
+  t.match(added<K8sObject & V1RoleBinding>('RoleBinding'), { roleRef: { kind: 'Role', name: 'peerdns-probes' }, subjects: [{ kind: 'ServiceAccount', name: 'peerdns', namespace: 'peerdns' }] }) // prettier-ignore
+  const { spec } = added<K8sObject & V1NetworkPolicy>('NetworkPolicy')
+  const [deployment] = workloads(probing)
+  t.same(spec?.podSelector?.matchLabels, deployment?.spec?.selector.matchLabels)
+  t.same([spec?.policyTypes, spec?.egress], [['Egress'], [{ ports: [{ protocol: 'TCP' }] }]], 'out, to every TCP port')
 })
 
 test('configurations: hashed, checked before they are served, and right', { skip }, async (t) => {

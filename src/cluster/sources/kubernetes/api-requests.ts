@@ -1,6 +1,6 @@
 /**
  * Requests to the API server: one at a time on one connection that is kept, every wait bounded, every failure an
- * ApiError. Nothing in a cluster is changed but the one ConfigMap that keeps what an operator set.
+ * ApiError. Nothing in a cluster is changed but the ConfigMaps that keep what an operator set and which addresses are down.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'

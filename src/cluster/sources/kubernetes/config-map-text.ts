@@ -82,10 +82,10 @@ export class ConfigMapText {
 
   /**
    * Exchanges the text by one conditional write.
-   * @param edit is called with the text that is there, again where somebody else was quicker.
+   * @param edit is called with the text that is there, again where somebody else was quicker; null: it stays as it is.
    * @throws ApiError
    */
-  async change(edit: (text: string | null) => string): Promise<void> {
+  async change(edit: (text: string | null) => string | null): Promise<void> {
     const done = this.#queue.then(async () => this.#change(edit))
     this.#queue = done.catch(() => {})
     return done
@@ -185,10 +185,11 @@ export class ConfigMapText {
     this.#listener?.onText(text)
   }
 
-  async #change(edit: (text: string | null) => string): Promise<void> {
+  async #change(edit: (text: string | null) => string | null): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const found = await this.#list(this.#writing)
       const text = edit(found.text)
+      if (text === null) return
       try {
         const written = await this.#write(text, found.resourceVersion)
         const { resourceVersion } = fieldsOf(fieldsOf(written)['metadata'])
