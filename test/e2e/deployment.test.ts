@@ -270,4 +270,27 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
     t.equal(await statusOf(api, '/apis/coordination.k8s.io/v1/leases'), 403)
     t.equal(await statusOf(api, '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'), 403)
   })
+
+  await t.test('addresses that are checked: the component adds the right to its one ConfigMap', async (t) => {
+    const folder = join(root, '.cache/e2e/deployment-probes')
+    mkdirSync(folder, { recursive: true })
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const near = (path: string): string => relative(folder, join(root, path))
+    const kustomization = { resources: [near('k8s/base')], components: [near('k8s/components/endpoint-probes')] }
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+    await cluster.kubectl(['apply', '-k', folder])
+    const { token } = await cluster.serviceAccount('peerdns', 'peerdns')
+    const api = apiOf(cluster, token)
+    t.teardown(() => api.close())
+    const maps = '/api/v1/namespaces/peerdns/configmaps'
+    const own = `${maps}?fieldSelector=metadata.name%3Dpeerdns-probes`
+    t.equal(await settled(async () => statusOf(api, own), (status) => status === 200), 200) // prettier-ignore
+    t.equal(await statusOf(api, `${own}&watch=1&timeoutSeconds=1`), 200)
+    t.equal(await statusOf(api, maps), 403)
+    const patched = async (name: string) => api.patch('ConfigMap', { namespace: 'peerdns', name }, { data: { 'probes.json': '' } }).then(() => 200, (error: KubeApiError) => error.status) // prettier-ignore
+    t.equal(await patched('peerdns-probes'), 200)
+    t.equal(await patched('kube-root-ca.crt'), 403)
+    const policy = await cluster.kubectl(['get', '-n', 'peerdns', 'networkpolicy', 'peerdns-endpoint-probes', '-o', 'jsonpath={.spec.egress}']) // prettier-ignore
+    t.same(JSON.parse(policy), [{ ports: [{ protocol: 'TCP' }] }], 'the API server reads it as it is meant')
+  })
 })

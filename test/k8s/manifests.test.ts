@@ -194,16 +194,16 @@ test('rights: what the source lists and watches, and nothing else', { skip }, as
   const key = 'peerdns/peerdns-probes'
   const policyKey = 'NetworkPolicy peerdns/peerdns-endpoint-probes'
   t.same(more.map(keyOf).sort(), [`ConfigMap ${key}`, policyKey, `Role ${key}`, `RoleBinding ${key}`], 'nothing else')
-  const added = <Kind extends K8sObject>(kind: string): Kind => more.find((object) => object.kind === kind) as Kind
+  const added = { ...probing, objects: more }
   const ofProbes = { apiGroups: [''], resources: ['configmaps'], resourceNames: [sharedChecksName('peerdns-overrides')], verbs: ['list', 'watch', 'patch'] } // prettier-ignore
-  t.same(added<K8sObject & V1Role>('Role').rules, [ofProbes])
+  t.same(ofKind<K8sObject & V1Role>(added, 'Role')[0]?.rules, [ofProbes])
   t.equal(
-    added<K8sObject & V1ConfigMap>('ConfigMap').data,
+    ofKind<K8sObject & V1ConfigMap>(added, 'ConfigMap')[0]?.data,
     undefined,
     'empty, so that to apply it again changes nothing'
   )
-  t.match(added<K8sObject & V1RoleBinding>('RoleBinding'), { roleRef: { kind: 'Role', name: 'peerdns-probes' }, subjects: [{ kind: 'ServiceAccount', name: 'peerdns', namespace: 'peerdns' }] }) // prettier-ignore
-  const { spec } = added<K8sObject & V1NetworkPolicy>('NetworkPolicy')
+  t.match(ofKind<K8sObject & V1RoleBinding>(added, 'RoleBinding')[0], { roleRef: { kind: 'Role', name: 'peerdns-probes' }, subjects: [{ kind: 'ServiceAccount', name: 'peerdns', namespace: 'peerdns' }] }) // prettier-ignore
+  const spec = ofKind<K8sObject & V1NetworkPolicy>(added, 'NetworkPolicy')[0]?.spec
   const [deployment] = workloads(probing)
   t.same(spec?.podSelector?.matchLabels, deployment?.spec?.selector.matchLabels)
   t.same([spec?.policyTypes, spec?.egress], [['Egress'], [{ ports: [{ protocol: 'TCP' }] }]], 'out, to every TCP port')
