@@ -80,6 +80,7 @@ export type StatusJson = Readonly<{
   zones: number
   policies: number
   peers: readonly Readonly<{ name: string; health: Health }>[]
+  mirrors: readonly (MirrorJson & Readonly<{ peer: string }>)[]
 }>
 
 export type ServerJson = Readonly<{
@@ -107,11 +108,14 @@ export type PeerJson = Readonly<{
 
 export type MirrorJson = Readonly<{
   zone: string
-  /** `connecting`, `asking`, `transferring`, `current`, `refused` or `failing`. */
+  /** `following`, `refused`, `failing`, `expired`, `stale` (the peer is silent) or `waiting`. */
   state: string
+  /** What is done about it: `connecting`, `asking`, `transferring`, `current`, `refused` or `failing`. */
+  step: string
   /** false: only its changes are heard of. */
   keepsCopy: boolean
   isLive: boolean
+  isExpired: boolean
   serial: number | null
   epoch: string | null
   server: string | null
@@ -251,7 +255,7 @@ export type CacheJson = Readonly<{ entries: readonly CacheEntryJson[]; isComplet
 export type FlushJson = Readonly<{ flushedEntries: number }>
 
 export type SourceJson = Readonly<{
-  /** `zone`, `cache`, `peer`, `upstream` or `policy` (made here). */
+  /** `zone`, `mirror` (our copy of a peer's zone), `cache`, `peer`, `upstream` or `policy` (made here). */
   from: string
   zone: string | null
   target: string | null

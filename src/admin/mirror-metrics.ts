@@ -30,6 +30,11 @@ export function mirrorMetrics(inspect: Inspectable): Metric[] {
       each(({ isLive }) => (isLive ? 1 : 0))
     ),
     gauge(
+      'peerdns_mirror_refused',
+      '1 while the peer refuses to give the zone.',
+      each(({ state }) => (state === 'refused' ? 1 : 0))
+    ),
+    gauge(
       'peerdns_mirror_serial',
       'Serial of the copy, or the last one heard of; no sample before the first.',
       each(({ serial }) => serial)

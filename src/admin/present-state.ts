@@ -17,6 +17,7 @@ import type {
   WouldChangeJson
 } from './api-types.ts'
 import type { Inspectable, MirrorOfPeer, PeerStatus, ServerStatusOfPeer } from './inspectable.ts'
+import { shownMirrorState } from './mirror-state.ts'
 import { answersOfPolicy } from './policy-answers.ts'
 import { presentEvent, presentOverride } from './present-overrides.ts'
 
@@ -75,7 +76,8 @@ export function presentStatus(inspect: Inspectable): StatusJson {
     },
     zones: inspect.zones().length,
     policies: parts.policies.policies.length,
-    peers: inspect.peers().map(({ name, health }) => ({ name, health }))
+    peers: inspect.peers().map(({ name, health }) => ({ name, health })),
+    mirrors: inspect.mirrors().flatMap(({ peer, zones }) => zones.map((zone) => ({ peer, ...presentMirror(zone) })))
   }
 }
 
@@ -93,8 +95,9 @@ const presentDrain = (inspect: Inspectable, peer: string | null): OverrideJson |
   return drained === undefined ? null : presentOverride(inspect, drained)
 }
 
-function presentMirror({ apex, stats: _stats, ...rest }: MirrorOfPeer['zones'][number]): MirrorJson {
-  return { zone: nameToText(apex), ...rest }
+function presentMirror(status: MirrorOfPeer['zones'][number]): MirrorJson {
+  const { apex, stats: _stats, state: step, ...rest } = status
+  return { zone: nameToText(apex), ...rest, state: shownMirrorState(status), step }
 }
 
 export const presentPeer = (inspect: Inspectable, peer: PeerStatus): PeerJson => ({

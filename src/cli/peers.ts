@@ -9,7 +9,9 @@ import { elapsed, healthText, printable, table } from './table.ts'
 
 export function addPeers(program: Command, io: CommandIo): void {
   const peers = program.command('peers').description("other clusters' DNS servers")
-  const list = peers.command('list').description('every server of every peer: health, since when and why, and RTT')
+  const list = peers
+    .command('list')
+    .description('every server of every peer: health, since when and why, and RTT; every zone that is mirrored')
   withExamples(withAdmin(withOutput(list)), 'peers list', 'peers list -o json').action(async (options: ListOptions) => {
     const answer = await AdminClient.from(options.admin, io).get<PeersJson>('/peers')
     print(io, options, answer, (peers) => peersText(peers, io))
@@ -57,5 +59,18 @@ function peersText({ peers }: PeersJson, io: CommandIo): string {
       drained ?? (printable(server.reason) || null)
     ])
   })
-  return table(['PEER', 'REGION', 'SERVER', 'HEALTH', 'SINCE', 'RTT', 'IN FLIGHT', 'POLICIES', 'WHY'], rows)
+  const servers = table(['PEER', 'REGION', 'SERVER', 'HEALTH', 'SINCE', 'RTT', 'IN FLIGHT', 'POLICIES', 'WHY'], rows)
+  const mirrors = peers.flatMap(({ name, mirrors: zones }) =>
+    zones.map((zone) => [
+      name,
+      zone.zone,
+      zone.keepsCopy ? 'copy' : 'changes',
+      zone.serial === null ? null : String(zone.serial),
+      elapsed(zone.ageMs),
+      zone.state,
+      zone.lastFault === null ? null : printable(zone.lastFault)
+    ])
+  )
+  if (mirrors.length === 0) return servers
+  return `${servers}\n${table(['PEER', 'ZONE', 'KEEPS', 'SERIAL', 'AGE', 'STATE', 'WHY'], mirrors)}`
 }

@@ -47,12 +47,18 @@ function statusText(status: Shown): string {
     ['config', `${config.file}; ${config.reloadsTaken} reloads taken, ${config.reloadsRefused} refused`],
     ...config.problems.map((problem) => ['', printable(problemToText(problem))] as const),
     ['peers', status.peers.map(({ name, health }) => `${name} ${health}`).join(', ') || 'none'],
+    ...status.mirrors.map((mirror, index) => [index === 0 ? 'mirrors' : '', mirrorText(mirror)] as const),
     ['queries', `${queries.udp} UDP, ${queries.tcp} TCP, ${queries.misses} had to wait, ${queries.inFlight} do now`],
     [
       'cache',
       `${cache.entries} answers, ${percent(lookUps === 0 ? null : cache.hits / lookUps) ?? '-'} of look-ups hit`
     ]
   ])
+}
+
+function mirrorText({ peer, zone, state, serial, ageMs, lastFault }: StatusJson['mirrors'][number]): string {
+  const why = lastFault === null ? '' : ` (${printable(lastFault)})`
+  return `${peer} ${zone} ${state}${why}${serial === null ? '' : `, serial ${serial}, age ${elapsed(ageMs)}`}`
 }
 
 const zonesText = ({ zones }: ZonesJson): string =>

@@ -204,11 +204,17 @@ export class MirrorSet {
       },
       ...(peer.mirror === 'evict' ? { onTold: this.#evicting(peer, eviction) } : {}),
       onFault: (zone, { kind, message }) => log.debug({ ...zoneOf(zone), kind, message }, 'a transfer was of no use'),
+      onTrouble: (name, why) =>
+        log.warn(
+          { ...told, zone: nameToText(name), why },
+          'transfers: the peer gives no usable zone; its names are asked for'
+        ),
+      onBack: (name, { apex }) =>
+        log.info({ ...told, zone: nameToText(name), from: nameToText(apex) }, 'transfers: the zone is followed again'),
       onLink: (server, isUp, why) =>
-        log[isUp ? 'info' : 'warn'](
-          { ...told, server, why },
-          isUp ? 'transfers: connected' : 'transfers: the connection ended'
-        )
+        isUp
+          ? log.info({ ...told, server }, 'transfers: connected')
+          : log.warn({ ...told, server, why }, 'transfers: the connection ended')
     })
     mirror.start()
     return mirror

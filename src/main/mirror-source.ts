@@ -71,11 +71,16 @@ export function mirrorSource(
     },
     onFault: ({ apex }, { kind, message }) =>
       log.debug({ zone: nameToText(apex), kind, message }, 'a transfer was of no use'),
+    onTrouble: (name, why) => {
+      // Of one that never came, `onRefused` tells.
+      if ((mirror.get(name)?.store ?? null) === null) return
+      log.warn({ zone: nameToText(name), why }, 'transfers: the hub gives no usable zone; it is served on as it is')
+    },
+    onBack: (name) => log.info({ zone: nameToText(name) }, 'transfers: the zone is followed again'),
     onLink: (server, isUp, why) =>
-      log[isUp ? 'info' : 'warn'](
-        { server, why },
-        isUp ? 'transfers: connected' : 'transfers: the connection ended; the zones are served on as they are'
-      )
+      isUp
+        ? log.info({ server }, 'transfers: connected')
+        : log.warn({ server, why }, 'transfers: the connection ended; the zones are served on as they are')
   })
   const ageMs = (): number | null => {
     const ages = mirror.status().flatMap(({ serial, ageMs: age }) => (serial === null ? [] : [age ?? 0]))

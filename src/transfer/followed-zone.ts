@@ -34,7 +34,7 @@ import { TransferFault, TransferReader } from './transfer-reader.ts'
 
 export type FollowedZoneOptions = Pick<
   MirroredZoneOptions,
-  'apex' | 'link' | 'clock' | 'random' | 'instanceId' | 'leaseMs' | 'limits' | 'onFault'
+  'apex' | 'link' | 'clock' | 'random' | 'instanceId' | 'leaseMs' | 'limits' | 'onFault' | 'onConfirmed'
 > &
   Readonly<{
     /** These names may have other answers now, in the order of the changes. */
@@ -153,6 +153,7 @@ export class FollowedZone {
       clockOffsetMs: this.clockOffsetMs,
       pushes: this.#primary.pushes,
       isLive: this.isLive(),
+      isExpired: false,
       lastFault: this.#lastFault,
       stats: this.stats
     }
@@ -276,6 +277,7 @@ export class FollowedZone {
     this.#lastFault = null
     this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs)
     link.markGood()
+    this.#options.onConfirmed?.(this)
     const everyMs = this.#primary.pushes ? mirrorHeartbeatMs : mirrorPollMs
     this.#later(this.#isDue ? 0 : atMs + everyMs - clock.nowMs())
   }

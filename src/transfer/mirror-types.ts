@@ -29,6 +29,8 @@ export type MirroredZoneOptions = Readonly<{
   onChange: (zone: MirroredZone, change: ZoneChange, steps: readonly Step[]) => void
   /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
   onRefused: (zone: MirroredZone, why: string, above: DomainName | null) => void
+  /** The copy is known to be equal to what the primary has. */
+  onConfirmed?: (zone: Readonly<{ apex: DomainName }>) => void
   /** A transfer was of no use, and why. */
   onFault: (zone: Readonly<{ apex: DomainName }>, fault: TransferFault) => void
 }>
@@ -50,6 +52,8 @@ export type MirrorStatus = Readonly<{
   clockOffsetMs: number | null
   pushes: boolean
   isLive: boolean
+  /** Older than its SOA lets it be given out at all. */
+  isExpired: boolean
   lastFault: string | null
   stats: Readonly<MirrorStats>
 }>

@@ -187,6 +187,7 @@ export class MirroredZone {
       clockOffsetMs: this.clockOffsetMs,
       pushes: this.#primary.pushes,
       isLive: this.isLive(),
+      isExpired: this.isExpired(),
       lastFault: this.#lastFault,
       stats: this.stats
     }
@@ -327,6 +328,7 @@ export class MirroredZone {
     this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs)
     this.#sourceAgeMs = this.#primary.sourceAgeMs
     link.markGood()
+    this.#options.onConfirmed?.(this)
     if (this.#isDue) {
       this.#later(0)
       return

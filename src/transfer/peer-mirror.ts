@@ -7,13 +7,14 @@ import type { Cancel, Clock } from '../base/clock.ts'
 import { mirrorRefusedMs, notifiesPerSecond } from '../base/limits.ts'
 import { OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'
-import { isAtOrBelow, labelCount, parentOf, type DomainName } from '../wire/name.ts'
+import { isAtOrBelow, labelCount, nameToText, parentOf, type DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
 import { FollowedZone } from './followed-zone.ts'
 import type { Step } from './read-delta.ts'
 import { Link, type LinkOptions } from './link.ts'
 import type { MirroredZoneOptions, MirrorStatus } from './mirror-types.ts'
 import { MirroredZone } from './mirrored-zone.ts'
+import type { TransferFault } from './transfer-reader.ts'
 import { peerdnsOf } from './transfer-query.ts'
 
 export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'> &
@@ -30,12 +31,19 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     mayAscend: boolean
     /** Nobody gives this zone, nor one above it; it is asked for again later. */
     onRefused?: (zone: ZoneFollower, why: string) => void
+    /** A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was one. */
+    onTrouble?: (name: DomainName, why: string) => void
+    /** What was told by `onTrouble` is over. */
+    onBack?: (name: DomainName, zone: Readonly<{ apex: DomainName }>) => void
     /** The connection was made, or lost. */
     onLink: (server: string, isUp: boolean, why: string) => void
   }>
 
 /** A zone that is kept, or only listened to. */
 export type ZoneFollower = MirroredZone | FollowedZone
+
+/** So many faults in a row are no slip: after each one, something else is tried. */
+const faultsOfTrouble = 3
 
 export class PeerMirror {
   readonly link: Link
@@ -46,6 +54,12 @@ export class PeerMirror {
   readonly #places = new Map<DomainName, DomainName>()
   #connection: { server: string; number: number } | null = null
   #cancelRetry: Cancel | null = null
+  /** Wanted names that somebody was told of: they are not followed. */
+  readonly #troubled = new Map<DomainName, string>()
+  /** Why each wanted name was not given, from itself upwards. */
+  readonly #refusals = new Map<DomainName, string>()
+  /** Faults of each zone since it was last right. */
+  readonly #faults = new Map<DomainName, number>()
   /** When somebody last made us look after a zone. */
   readonly #lookedAtMs = new Map<DomainName, number>()
 
@@ -79,13 +93,16 @@ export class PeerMirror {
 
   /** Exchanges the names that are wanted; zones that are still wanted stay as they are. */
   setNames(names: readonly DomainName[]): void {
-    for (const name of this.#places.keys()) if (!names.includes(name)) this.#places.delete(name)
+    for (const name of this.#places.keys()) {
+      if (names.includes(name)) continue
+      this.#places.delete(name)
+      this.#troubled.delete(name)
+      this.#refusals.delete(name)
+    }
     for (const name of names) if (!this.#places.has(name)) this.#place(name, name)
     const wanted = new Set(this.#places.values())
     for (const zone of this.#zones.values()) {
-      if (wanted.has(zone.apex)) continue
-      zone.stop()
-      this.#zones.delete(zone.apex)
+      if (!wanted.has(zone.apex)) this.#end(zone)
     }
   }
 
@@ -131,7 +148,10 @@ export class PeerMirror {
   }
 
   status(): readonly MirrorStatus[] {
-    return [...this.#zones.values()].map((zone) => zone.status())
+    return [...this.#zones.values()].map((zone) => {
+      const status = zone.status()
+      return { ...status, lastFault: this.#troubled.get(zone.apex) ?? status.lastFault }
+    })
   }
 
   get zones(): IterableIterator<ZoneFollower> {
@@ -158,7 +178,7 @@ export class PeerMirror {
   }
 
   #newCopy(apex: DomainName): MirroredZone {
-    const { clock, random, instanceId, leaseMs, limits, synthesize, onSwap, onChange, onFault } = this.#options
+    const { clock, random, instanceId, leaseMs, limits, synthesize, onSwap, onChange } = this.#options
     return new MirroredZone({
       apex,
       link: this.link,
@@ -173,13 +193,14 @@ export class PeerMirror {
         onSwap(swapped, store, before, times)
       },
       onChange,
-      onFault,
+      onFault: (of, fault) => this.#noteFault(of, fault),
+      onConfirmed: (of) => this.#confirmed(of),
       onRefused: (refused, why, above) => this.#refused(refused, why, above)
     })
   }
 
   #newFollowed(apex: DomainName, onTold: PeerMirrorOptions['onTold'] & {}): FollowedZone {
-    const { clock, random, instanceId, leaseMs, limits, onFault } = this.#options
+    const { clock, random, instanceId, leaseMs, limits } = this.#options
     return new FollowedZone({
       apex,
       link: this.link,
@@ -190,7 +211,8 @@ export class PeerMirror {
       ...(limits === undefined ? {} : { limits }),
       onNames: (zone, steps) => onTold(zone, steps),
       onAnything: (zone) => onTold(zone, 'anything'),
-      onFault,
+      onFault: (of, fault) => this.#noteFault(of, fault),
+      onConfirmed: (of) => this.#confirmed(of),
       onRefused: (refused, why, above) => this.#refused(refused, why, above)
     })
   }
@@ -201,11 +223,55 @@ export class PeerMirror {
     const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0
     for (const [name, place] of this.#places) {
       if (place !== apex) continue
+      const before = name === apex ? undefined : this.#refusals.get(name)
+      this.#refusals.set(name, before === undefined ? why : `${before}; ${nameToText(apex)} ${why}`)
       if (mayGoOn) this.#place(name, next)
-      else this.#retryLater()
+      else {
+        // What is wanted is this name, wherever it was looked for.
+        this.#places.set(name, name)
+        this.#trouble(name, this.#refusals.get(name)!)
+        this.#retryLater()
+      }
     }
     this.#dropUnwanted()
     if (!mayGoOn) this.#options.onRefused?.(zone, why)
+  }
+
+  #trouble(name: DomainName, why: string): void {
+    const isTold = this.#troubled.has(name)
+    this.#troubled.set(name, why)
+    if (!isTold) this.#options.onTrouble?.(name, why)
+  }
+
+  #noteFault(zone: Readonly<{ apex: DomainName }>, fault: TransferFault): void {
+    this.#options.onFault(zone, fault)
+    // Of connections that fail, the link tells.
+    if (fault.kind === 'network') return
+    const faults = (this.#faults.get(zone.apex) ?? 0) + 1
+    this.#faults.set(zone.apex, faults)
+    if (faults < faultsOfTrouble) return
+    for (const [name, place] of this.#places) if (place === zone.apex) this.#trouble(name, fault.message)
+  }
+
+  #confirmed(zone: Readonly<{ apex: DomainName }>): void {
+    this.#faults.delete(zone.apex)
+    for (const [name, place] of this.#places) {
+      if (place !== zone.apex) continue
+      const left = name === place ? undefined : this.#zones.get(name)
+      if (left !== undefined && left.store === null && !this.#isWanted(name)) this.#end(left)
+      if (this.#troubled.delete(name)) this.#options.onBack?.(name, zone)
+    }
+  }
+
+  #isWanted(apex: DomainName): boolean {
+    for (const place of this.#places.values()) if (place === apex) return true
+    return false
+  }
+
+  #end(zone: ZoneFollower): void {
+    zone.stop()
+    this.#zones.delete(zone.apex)
+    this.#faults.delete(zone.apex)
   }
 
   /** Whoever refused everything may be told otherwise: then a policy here and a permission there are enough. */
@@ -226,10 +292,11 @@ export class PeerMirror {
     const copies = [...wanted].filter(({ store }) => store !== null)
     for (const zone of this.#zones.values()) {
       if (wanted.has(zone)) continue
+      // Shown as what it is while its ancestors are asked.
+      if (zone.store === null && this.#places.has(zone.apex) && copies.length === 0) continue
       const isReplaced = copies.some(({ apex }) => isAtOrBelow(zone.apex, apex) || isAtOrBelow(apex, zone.apex))
       if (zone.store !== null && !isReplaced && !zone.isExpired()) continue
-      zone.stop()
-      this.#zones.delete(zone.apex)
+      this.#end(zone)
     }
   }
 
