@@ -212,6 +212,8 @@ export type PoliciesJson = Readonly<{ policies: readonly PolicyJson[] }>
 
 export type ZoneJson = Readonly<{
   zone: string
+  /** Whose zone it is a copy of; null: it is ours. */
+  peer: string | null
   serial: number
   epoch: string
   names: number
@@ -223,6 +225,8 @@ export type ZonesJson = Readonly<{ zones: readonly ZoneJson[] }>
 
 export type RecordsJson = Readonly<{
   zone: string
+  /** Whose zone it is a copy of; null: it is ours. */
+  peer: string | null
   serial: number
   records: readonly RecordJson[]
   /** False where `limit` cut the list. */

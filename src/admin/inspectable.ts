@@ -160,6 +160,8 @@ export type MirrorOfPeer = Readonly<{
   evictions: Readonly<{ names: number; suffixes: number; answers: number }> | null
 }>
 
+export type CopyOfPeer = Readonly<{ peer: string; zone: ZoneStore }>
+
 export interface Inspectable {
   readonly version: string
   /** Wall time of the start in milliseconds since 1970. */
@@ -175,6 +177,8 @@ export interface Inspectable {
   readiness(): Readiness
   source(): SourceStatus
   zones(): readonly ZoneStore[]
+  /** Peers' zones that are kept here, as far as they have come. */
+  copies(): readonly CopyOfPeer[]
   /** Peers of the configuration, and `forward` where there is one. */
   peers(): readonly PeerStatus[]
   /** Addresses that are checked for health: those that are down, and counts since the start. */

@@ -15,8 +15,9 @@ export function recordsOf(rrset: RRset, ttlSeconds = rrset.ttlSeconds): RecordJs
   return rrset.rdata.map((rdata) => ({ name, type, ttlSeconds, data: rdataToText(rrset.type, rdata) }))
 }
 
-export const presentZone = (zone: ZoneStore, nowEpochMs: number): ZoneJson => ({
+export const presentZone = (zone: ZoneStore, peer: string | null, nowEpochMs: number): ZoneJson => ({
   zone: nameToText(zone.apex),
+  peer,
   serial: zone.serial,
   epoch: zone.epoch,
   names: zone.sizes.names,

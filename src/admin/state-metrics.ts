@@ -9,10 +9,15 @@ const healths = ['up', 'down', 'unknown'] as const
 export function zoneMetrics(inspect: Inspectable): Metric[] {
   const all = inspect.zones()
   // The cluster's own zones come first, so reverse zones are what is left out.
-  const zones = all.slice(0, zonesInMetrics)
+  const own = all.slice(0, zonesInMetrics).map((zone) => ({ labels: { zone: nameToText(zone.apex) }, zone }))
+  const copies = inspect
+    .copies()
+    .slice(0, zonesInMetrics)
+    .map(({ peer, zone }) => ({ labels: { zone: nameToText(zone.apex), peer }, zone }))
+  const zones = [...own, ...copies]
   const nowEpochMs = inspect.parts().clock.epochMs()
-  const each = (valueOf: (zone: (typeof zones)[number]) => number): Sample[] =>
-    zones.map((zone) => ({ labels: { zone: nameToText(zone.apex) }, value: valueOf(zone) }))
+  const each = (valueOf: (zone: (typeof all)[number]) => number): Sample[] =>
+    zones.map(({ labels, zone }) => ({ labels, value: valueOf(zone) }))
   return [
     gauge('peerdns_zones', 'Zones that are answered here.', all.length),
     gauge(

@@ -49,7 +49,7 @@ export function statusApiRoutes(inspect: Inspectable): Route[] {
     get('/policies/:name', [], ({ params }) => onePolicy(inspect, params['name']!)),
     get('/peers', [], () => jsonReply(200, peers(inspect))),
     get('/zones', [], () => jsonReply(200, zones(inspect))),
-    get('/records', ['zone', 'filter', 'offset', 'limit'], ({ query }) => records(inspect, query)),
+    get('/records', ['zone', 'peer', 'filter', 'offset', 'limit'], ({ query }) => records(inspect, query)),
     get('/cache', ['name', 'suffix', 'limit'], ({ query }) => jsonReply(200, cache(inspect, query))),
     { method: 'POST', path: `${root}/cache/flush`, handler: ({ body }) => jsonReply(200, flush(inspect, body)) },
     get('/trace', ['name', 'type', 'client', 'rd'], traceHandler(inspect))
@@ -72,23 +72,37 @@ const peers = (inspect: Inspectable): PeersJson => ({
 })
 
 const zones = (inspect: Inspectable): ZonesJson => ({
-  zones: inspect.zones().map((zone) => presentZone(zone, inspect.parts().clock.epochMs()))
+  zones: allZones(inspect).map(({ peer, zone }) => presentZone(zone, peer, inspect.parts().clock.epochMs()))
 })
+
+/** Our own ones first. */
+const allZones = (inspect: Inspectable): Readonly<{ peer: string | null; zone: ZoneStore }>[] => [
+  ...inspect.zones().map((zone) => ({ peer: null, zone })),
+  ...inspect.copies()
+]
 
 function records(inspect: Inspectable, query: URLSearchParams): Reply {
   const apex = readOptionalName('zone', query.get('zone')) ?? inspect.config().cluster.zone
   const filter = readRecordFilter(query.getAll('filter'))
   const limit = readLimit(query.get('limit'), apiPageEntries)
-  const zone = inspect.zones().find((it) => it.apex === apex)
-  if (zone === undefined) {
-    const known = inspect.zones().map((it) => nameToText(it.apex))
+  const wanted = query.get('peer')
+  const all = allZones(inspect)
+  const found = all.find(({ peer, zone }) => zone.apex === apex && (wanted === null || peer === wanted))
+  if (found === undefined) {
+    const known = all.map(({ peer, zone }) => `${nameToText(zone.apex)}${peer === null ? '' : ` (of ${peer})`}`)
     return errorReply(
       404,
-      `no zone is called \`${nameToText(apex)}\`; there are ${known.slice(0, 20).join(' ') || 'none'}`
+      `no zone${wanted === null ? '' : ` of ${wanted}`} is called \`${nameToText(apex)}\`; there are ${known.slice(0, 20).join(', ') || 'none'}`
     )
   }
   const offset = readOffset(query.get('offset'))
-  const answer: RecordsJson = { zone: nameToText(apex), serial: zone.serial, ...pageOf(zone, filter, offset, limit) }
+  const { peer, zone } = found
+  const answer: RecordsJson = {
+    zone: nameToText(apex),
+    peer,
+    serial: zone.serial,
+    ...pageOf(zone, filter, offset, limit)
+  }
   return jsonReply(200, answer)
 }
 

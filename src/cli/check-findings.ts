@@ -46,6 +46,7 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
     ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
     ...hidingTexts(config, view.zones.hiddenByHand()),
     ...exportTexts(config, view.zones),
+    ...mirrorTexts(config),
     ...(await hardCodedTexts(config, manifests))
   ]
   const counts = Object.entries(view.zones.counts()).filter(([, count]) => count > 0)
@@ -97,6 +98,16 @@ async function hardCodedTexts(config: Config, manifests: readonly string[]): Pro
     }
   }
   return lines
+}
+
+/** A mirror stands for its peer until the lease is over; stale answers are only given after that. */
+function mirrorTexts({ file, peers, cache, positions }: Config): string[] {
+  const short = peers.filter(({ mirror, leaseMs }) => mirror === true && cache.serveStaleSeconds * 1000 <= leaseMs)
+  return short.map(({ name, leaseMs }) => {
+    const { line, column } = positions.get(`peers.${name}`) ?? { line: 1, column: 1 }
+    const text = `cache.serveStale (${cache.serveStaleSeconds} s) is not longer than the lease (${leaseMs / 1000} s)`
+    return `${file}:${line}:${column}: warning: peers.${name}: ${text}: records with a short TTL have no stale answers`
+  })
 }
 
 /** One line for each name at which a hand-written record stands in the place of generated ones. */

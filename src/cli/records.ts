@@ -6,7 +6,7 @@ import { answerIsNo, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
 import { table } from './table.ts'
 
-type RecordsOptions = ListOptions & Readonly<{ zone?: string; filter?: readonly string[] }>
+type RecordsOptions = ListOptions & Readonly<{ zone?: string; peer?: string; filter?: readonly string[] }>
 
 const pageRecords = 10_000
 
@@ -16,6 +16,7 @@ export function addRecords(program: Command, io: CommandIo): void {
     .command('list')
     .description('NAME TYPE TTL DATA of a zone; exit code 1 where nothing matches')
     .option('--zone <name>', "zone (default: the cluster's own)")
+    .option('--peer <name>', "the copy of this peer's zone, where several are called alike")
     .option('--filter <key=value...>', 'name=NAME, suffix=NAME or type=TYPE; several must all hold')
   withExamples(
     withAdmin(withOutput(list)),
@@ -32,13 +33,13 @@ export function addRecords(program: Command, io: CommandIo): void {
 /** Asks page by page; where the zone changed on the way it says so, since a record may then be missing or stand twice. */
 async function everyPage(
   client: AdminClient,
-  { zone, filter }: RecordsOptions
+  { zone, peer, filter }: RecordsOptions
 ): Promise<RecordsJson & { isSnapshot: boolean }> {
   const records: RecordJson[] = []
   let firstSerial: number | null = null
   for (;;) {
     const offset = String(records.length)
-    const page = await client.get<RecordsJson>('/records', { zone, filter, offset, limit: String(pageRecords) })
+    const page = await client.get<RecordsJson>('/records', { zone, peer, filter, offset, limit: String(pageRecords) })
     firstSerial ??= page.serial
     for (const record of page.records) records.push(record)
     if (page.isComplete || page.records.length === 0) {

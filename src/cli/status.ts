@@ -30,12 +30,15 @@ const missing = ({ conditions }: Pick<StatusJson, 'conditions'>): string =>
     .map(({ name, detail }) => `${name} (${detail})`)
     .join(', ')
 
-type Shown = Omit<StatusJson, 'zones'>
+type Shown = Omit<StatusJson, 'zones'> & ZonesJson
 
 function statusText(status: Shown): string {
-  const { source, cache, queries, config } = status
+  const { source, cache, queries, config, zones } = status
   const lookUps = cache.hits + cache.misses
-  const objects = Object.entries(source.objects).map(([kind, count]) => `${count} ${kind}`)
+  const objects =
+    source.kind === 'mirror'
+      ? zones.filter(({ peer }) => peer === null).map(({ zone, serial }) => `${zone} ${serial}`)
+      : Object.entries(source.objects).map(([kind, count]) => `${count} ${kind}`)
   const lastSign =
     source.lastSignOfLifeAgeMs === null ? 'never heard of' : `heard of ${elapsed(source.lastSignOfLifeAgeMs)} ago`
   return fields([
@@ -43,7 +46,7 @@ function statusText(status: Shown): string {
     ['version', `${status.version}, up ${elapsed(status.uptimeMs)}`],
     ['ready', status.isReady ? 'yes' : `no: ${missing(status)}`],
     ['DNS', status.dnsAddresses.join(', ')],
-    ['source', `${source.kind}: ${objects.join(', ') || 'no objects'}; ${lastSign}; ${source.problemsTotal} problems`],
+    ['source', `${source.kind}: ${objects.join(', ') || 'nothing'}; ${lastSign}; ${source.problemsTotal} problems`],
     ['config', `${config.file}; ${config.reloadsTaken} reloads taken, ${config.reloadsRefused} refused`],
     ...config.problems.map((problem) => ['', printable(problemToText(problem))] as const),
     ['peers', status.peers.map(({ name, health }) => `${name} ${health}`).join(', ') || 'none'],
@@ -63,9 +66,10 @@ function mirrorText({ peer, zone, state, serial, ageMs, lastFault }: StatusJson[
 
 const zonesText = ({ zones }: ZonesJson): string =>
   table(
-    ['ZONE', 'SERIAL', 'RRSETS', 'NAMES', 'LAST CHANGE'],
-    zones.map(({ zone, serial, rrsets, names, lastChangeAgeMs }) => [
+    ['ZONE', 'OF', 'SERIAL', 'RRSETS', 'NAMES', 'LAST CHANGE'],
+    zones.map(({ zone, peer, serial, rrsets, names, lastChangeAgeMs }) => [
       zone,
+      peer ?? 'us',
       String(serial),
       String(rrsets),
       String(names),

@@ -68,6 +68,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
     peers: () => server.peers.status(),
     endpoints: () => ({ role: server.endpoints.role, down: [...server.endpoints.down], ...server.endpoints.stats }),
     mirrors: () => server.mirrors.inspect(),
+    copies: () => server.mirrors.copies(),
     events: server.operator.events,
     overrides: () => server.operator.status(),
     act: async (request) => server.operator.act(request),

@@ -1,5 +1,5 @@
 /** The copies of peers' zones: for each peer with `mirror`, the names that policies send there, kept by transfer. */
-import type { MirrorOfPeer } from '../admin/inspectable.ts'
+import type { CopyOfPeer, MirrorOfPeer } from '../admin/inspectable.ts'
 import type { Clock } from '../base/clock.ts'
 import { parseHostPort } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
@@ -159,6 +159,13 @@ export class MirrorSet {
       zones: this.#mirrors.get(peer)?.mirror.status() ?? [],
       evictions: eviction.stats
     }))
+  }
+
+  /** The zones of peers that are kept here, as far as they have come. */
+  copies(): readonly CopyOfPeer[] {
+    return Array.from(this.#mirrors).flatMap(([peer, { mirror }]) =>
+      [...mirror.zones].flatMap(({ store }) => (store === null ? [] : [{ peer, zone: store }]))
+    )
   }
 
   status(): readonly PeerMirrorStatus[] {

@@ -8,7 +8,7 @@ import type { Standings } from '../policy/standing.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { MirroredZone } from '../transfer/mirrored-zone.ts'
-import { isDenial, type Answer } from './answer.ts'
+import { isDenial, lowestTtlSeconds, type Answer } from './answer.ts'
 import { answerFromZone, type OwnZones } from './from-zone.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
@@ -42,13 +42,13 @@ export function fromCopy(
   if (query.dnssecOk && coverage.hasSignatures) return null
   if (!coverage.isWhole && !coverage.covers(question.name, store.exists(question.name))) return null
   const isLive = zone.isLive()
-  if (!isLive && !mayBeStale(parts, zone)) return null
   const ageMs = zone.ageMs()!
   const answer = answerFromZone(
     { zones: parts.own.zones, hasSynced: always, signOfLifeAgeMs: () => ageMs } satisfies OwnZones,
     store,
     { qname: question.name, qtype: question.type, nowEpochMs: 0, wantsServiceState: true }
   )
+  if (!isLive && !mayBeStale(parts, zone, capOf(answer, parts, caps), answer)) return null
   const staleForMs = isLive ? 0 : Math.max(1, zone.unconfirmedMs()!)
   const origin = {
     from: 'mirror',
@@ -71,9 +71,16 @@ export function fromCopy(
 
 const always = (): boolean => true
 
-/** Whether the copy may be given out although its peer is silent: not past the stale window, nor the zone's own EXPIRE. */
-const mayBeStale = ({ cacheLimits }: Parts, zone: MirroredZone): boolean =>
-  !zone.isExpired() && zone.unconfirmedMs()! <= cacheLimits.serveStaleSeconds * 1000
+/**
+ * Whether the copy may be given out although its peer is silent: not past the stale window, which begins when the TTL has
+ * run out since the last sign of life, nor the zone's own EXPIRE.
+ */
+function mayBeStale({ cacheLimits }: Parts, zone: MirroredZone, capSeconds: number, answer: Answer): boolean {
+  const { serveStaleSeconds } = cacheLimits
+  if (serveStaleSeconds === 0 || zone.isExpired()) return false
+  const ttlSeconds = Math.min(lowestTtlSeconds(answer) ?? 0, capSeconds)
+  return zone.unconfirmedMs()! <= (ttlSeconds + serveStaleSeconds) * 1000
+}
 
 const capOf = ({ sections }: Answer, { cacheLimits }: Parts, caps: TtlCaps): number =>
   isDenial(sections) ? caps.maxNegativeTtlSeconds : Math.min(caps.maxTtlSeconds, cacheLimits.maxTtlSeconds)

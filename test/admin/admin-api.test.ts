@@ -335,7 +335,7 @@ test('/api/v1 refuses what it does not understand', async (t) => {
   const rows: { name: string; path: string; request?: RequestInit; status: number; error: RegExp }[] = [
     { name: 'unknown policy', path: '/policies/nope', status: 404, error: /no policy is called `nope`/ },
     { name: 'unknown zone', path: '/records?zone=example.org', status: 404, error: /no zone is called `example\.org\.`; there are cluster\.local\./ },
-    { name: 'unknown parameter', path: '/records?name=x', status: 400, error: /unknown parameter `name`; known here: zone, filter, offset, limit/ },
+    { name: 'unknown parameter', path: '/records?name=x', status: 400, error: /unknown parameter `name`; known here: zone, peer, filter, offset, limit/ },
     { name: 'unknown filter', path: '/records?filter=data=1', status: 400, error: /none of name=NAME/ },
     { name: 'bad name in a filter', path: '/records?filter=name=a..b', status: 400, error: /filter name: `a\.\.b`/ },
     { name: 'bad type in a filter', path: '/records?filter=type=X', status: 400, error: /`X` is not a record type/ },

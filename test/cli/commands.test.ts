@@ -104,7 +104,7 @@ test('commands against a running server', async (t) => {
   const server = `127.0.0.1:${a.dnsAddresses[0]!.port}`
   const env = { PEERDNS_ADMIN: adminUrl }
   const rows: Row[] = [
-    { line: 'status', code: 0, out: /^cluster +cluster-b in region-b\n[^]*ready +yes\n[^]*DNS +127[^]*\d problems\n[^]*ZONE +SERIAL[^]*cluster\.local\./ },
+    { line: 'status', code: 0, out: /^cluster +cluster-b in region-b\n[^]*ready +yes\n[^]*DNS +127[^]*\d problems\n[^]*ZONE +OF +SERIAL[^]*cluster\.local\./ },
     { line: 'peers list', code: 0, out: new RegExp(`^PEER +REGION +SERVER +HEALTH[^]*cluster-a +region-a +${server} +(up|unknown) .*backend-from-a`) },
     { line: 'policies list', code: 0, out: /^NAME +DNSNAMES +ORDER NOW[^]*backend-from-a +backend\.svc\.cluster\.local\. +peer:cluster-a,local +first +127\.0\.0\.0\/8,10\.8\.0\.0\/14 +0\nfixed +fixed\.example\. / },
     { line: 'policies describe backend-from-a', code: 0, out: new RegExp(`^name +backend-from-a\ndnsName +backend\\.svc\\.cluster\\.local\\.\n[^]*nextOn +unreachable, absent, empty\nmaxTtl +none\nmaxNegativeTtl +5s\ntransit +no\n[^]*order now +peer:cluster-a,local\n[^]*\n1 +peer:cluster-a +${server} [^]*\n2 +local +- +up `) },
@@ -133,7 +133,7 @@ test('commands against a running server', async (t) => {
     { line: 'records list', code: 0, out: /^NAME +TYPE +TTL +DATA\ncluster\.local\. +SOA +5 / },
     { line: 'records list --zone 10.in-addr.arpa --filter type=PTR', code: 0, out: /20\.1\.1\.10\.in-addr\.arpa\. +PTR +5 +api\.backend/ },
     { line: 'records list --filter name=nope.cluster.local', code: 1, err: /^peerdns: no record of cluster\.local\. matches\n$/ },
-    { line: 'records list --zone example.org', code: 1, err: /^peerdns: no zone is called `example\.org\.`; there are cluster\.local\. / },
+    { line: 'records list --zone example.org', code: 1, err: /^peerdns: no zone is called `example\.org\.`; there are cluster\.local\., / },
     { line: 'records list --filter data=1', code: 2, err: /^peerdns: filter: `data=1` is none of/ },
     { line: 'cache show', code: 0, out: new RegExp(`^NAME +TYPE +TARGET +SERVER +AGE +TTL +HITS +DATA\n[^]*web\\.backend[^]* A +peer:cluster-a +${server} [^]* 172\\.30\\.2\\.0\n`) },
     { line: `cache show ${api}`, code: 0, out: /172\.30\.1\.0\n/ },
