@@ -359,6 +359,8 @@ export type PropagationStepJson = Readonly<{
   types: readonly string[]
   /** RFC 3339, by the clock of where it happened. */
   originAt: string
+  /** It came with the whole zone: what is known is the time of the zone's last change, so it happened then or before. */
+  cameWhole: boolean
   /** That clock less ours; null where it is not known. */
   clockOffsetMs: number | null
   /** Until it was in the zone where it happened. */

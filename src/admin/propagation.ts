@@ -40,6 +40,7 @@ function ownChanges(inspect: Inspectable, name: DomainName): PropagationStepJson
     serial: change.toSerial,
     types: typesIn(change, name) ?? [],
     originAt: timeText(change.originAtMs),
+    cameWhole: false,
     clockOffsetMs: 0,
     storeMs: Math.max(0, change.learnedAtMs - change.originAtMs),
     hereMs: Math.max(0, change.learnedAtMs - change.originAtMs),
@@ -57,7 +58,7 @@ function typesIn({ sets, existence, services }: ZoneChange, name: DomainName): s
 }
 
 function learnedChange(change: ChangeOfName): PropagationStepJson {
-  const { zone, peer, serial, types, originAtMs, primaryAtMs, clockOffsetMs, happenedAtMs } = change
+  const { zone, peer, serial, types, originAtMs, primaryAtMs, clockOffsetMs, cameWhole, happenedAtMs } = change
   const sinceMs = (atMs: number | null): number | null => (atMs === null ? null : Math.max(0, atMs - happenedAtMs))
   return {
     zone: nameToText(zone),
@@ -65,6 +66,7 @@ function learnedChange(change: ChangeOfName): PropagationStepJson {
     serial,
     types: types?.map(typeToText) ?? [],
     originAt: timeText(originAtMs),
+    cameWhole,
     clockOffsetMs,
     storeMs: Math.max(0, primaryAtMs - originAtMs),
     hereMs: sinceMs(change.hereAtMs)!,

@@ -343,6 +343,8 @@ export const overrideWriteAttempts = 5
 // How stale answers were.
 /** Answers from peers' data that are remembered, to tell which of them were stale once a change is learned. */
 export const givenAnswersKept = 32_768
+/** RRsets of a zone's last copy and of the new one that came whole that are compared in one go, for what has changed. */
+export const wholeDifferenceRRsets = 50_000
 /** Names whose last changes are remembered, and changes of each. */
 export const changedNamesKept = 4_096
 export const changesOfNameKept = 8

@@ -25,10 +25,14 @@ export function addPropagation(program: Command, io: CommandIo): void {
 const head = ['HAPPENED AT', 'WHERE', 'TYPES', 'CLOCKS', 'STORED', 'HERE', 'STALE ANSWERS', 'LAST STALE', 'FIRST RIGHT']
 
 const propagationText = ({ changes }: PropagationJson): string =>
-  changes.length === 0 ? '' : table(head, changes.map(changeRow))
+  changes.length === 0
+    ? ''
+    : table(head, changes.map(changeRow)) + (changes.some(({ cameWhole }) => cameWhole) ? wholeNote : '')
+
+const wholeNote = "<= came with the whole zone: it happened at this time, the zone's last change, or before\n"
 
 const changeRow = (change: PropagationStepJson): (string | null)[] => [
-  change.originAt,
+  `${change.cameWhole ? '<= ' : ''}${change.originAt}`,
   change.peer ?? 'own zone',
   change.types.join(',') || 'all',
   change.peer === null ? null : offsetText(change.clockOffsetMs),

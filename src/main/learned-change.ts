@@ -2,9 +2,10 @@
 import type { Config } from '../config/config.ts'
 import type { LearnedChange, TouchedName } from '../pipeline/freshness.ts'
 import { mappedZoneOf, toOurs, zoneMapping, type ZoneMapping } from '../policy/zone-mapping.ts'
-import type { Step } from '../transfer/read-delta.ts'
+import type { Step, Times } from '../transfer/read-delta.ts'
 import type { DomainName } from '../wire/name.ts'
-import type { ZoneChange } from '../zone/zone-change.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+import { swapDifference, type TouchedSets } from './swap-difference.ts'
 
 export type LearnedFrom = Readonly<{
   peer: string
@@ -15,16 +16,16 @@ export type LearnedFrom = Readonly<{
 }>
 
 /** One for each moment that the steps tell; steps of a server that tells no times are left out. */
-export function learnedChanges(from: LearnedFrom, change: ZoneChange, steps: readonly Step[]): LearnedChange[] {
+export function learnedChanges(from: LearnedFrom, change: TouchedSets, steps: readonly Step[]): LearnedChange[] {
   const types = touchedTypes(change)
-  const where = { zone: change.zone, serial: change.toSerial }
+  const where = { zone: change.zone, serial: change.toSerial, cameWhole: false }
   return steps.flatMap((step) => learnedOf(from, where, step, (owner) => types.get(owner)))
 }
 
 /** @param typesOf undefined: in the end nothing about the name has changed. */
 function learnedOf(
   { peer, mappings, clockOffsetMs }: LearnedFrom,
-  where: Pick<LearnedChange, 'zone' | 'serial'>,
+  where: Pick<LearnedChange, 'zone' | 'serial' | 'cameWhole'>,
   { owners, times, laterMs }: Step,
   typesOf: (owner: DomainName) => TouchedName['types'] | undefined
 ): LearnedChange[] {
@@ -50,13 +51,23 @@ function learnedOf(
   }))
 }
 
+/** What a zone that came whole brought: all that is known of when is the zone's last change. None where that is not told. */
+export function learnedBySwap(from: LearnedFrom, before: ZoneStore, after: ZoneStore, times: Times): LearnedChange[] {
+  const change = times === null ? null : swapDifference(before, after)
+  if (change === null) return []
+  const types = touchedTypes(change)
+  const step = { owners: [...types.keys()], serial: after.serial, times, laterMs: new Map<DomainName, number>() }
+  const where = { zone: after.apex, serial: after.serial, cameWhole: true }
+  return learnedOf(from, where, step, (owner) => types.get(owner))
+}
+
 /** The same where only the names are told: any answer about them may be another one now. */
 export function learnedNames(from: LearnedFrom, zone: DomainName, steps: readonly Step[]): LearnedChange[] {
-  return steps.flatMap((step) => learnedOf(from, { zone, serial: step.serial }, step, () => null))
+  return steps.flatMap((step) => learnedOf(from, { zone, serial: step.serial, cameWhole: false }, step, () => null))
 }
 
 /** A name that began or ceased to exist, or whose Service did in effect, has other answers for every type. */
-function touchedTypes({ sets, existence, services }: ZoneChange): Map<DomainName, TouchedName['types']> {
+function touchedTypes({ sets, existence, services }: TouchedSets): Map<DomainName, TouchedName['types']> {
   const types = new Map<DomainName, number[] | null>()
   for (const { owner, type } of sets) types.set(owner, [...(types.get(owner) ?? []), type])
   for (const { owner } of [...existence, ...services]) types.set(owner, null)

@@ -19,7 +19,7 @@ import { RCODE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import { CacheEviction, type EvictionStats } from './cache-eviction.ts'
 import { computedPods } from './computed-pods.ts'
-import { learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
+import { learnedBySwap, learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
 
 /** Signs with the key as it is at each moment; null: no key is wanted. */
 export const signerOf = (
@@ -200,11 +200,19 @@ export class MirrorSet {
       clock,
       random,
       synthesize: computedPods,
-      onSwap: (zone, { serial, sizes }, before) =>
+      onSwap: (zone, store, before, times) => {
         log[before === null ? 'info' : 'debug'](
-          { ...zoneOf(zone), serial, rrsets: sizes.rrsets },
+          { ...zoneOf(zone), serial: store.serial, rrsets: store.sizes.rrsets },
           'a zone was taken by transfer'
-        ),
+        )
+        if (before === null) return
+        const from = {
+          peer: peer.name,
+          mappings: mappingsOf(this.#config!, peer.name),
+          clockOffsetMs: zone.clockOffsetMs
+        }
+        for (const learned of learnedBySwap(from, before, store, times)) freshness.learned(learned)
+      },
       onChange: ({ clockOffsetMs }, change, steps) => {
         const from = { peer: peer.name, mappings: mappingsOf(this.#config!, peer.name), clockOffsetMs }
         for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)

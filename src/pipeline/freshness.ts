@@ -32,6 +32,8 @@ export type LearnedChange = Readonly<{
   primaryAtMs: number
   /** That clock less ours, in milliseconds; null where it is not known, and taken for 0. */
   clockOffsetMs: number | null
+  /** It came with the whole zone: it happened at `originAtMs` or before. */
+  cameWhole: boolean
   touched: readonly TouchedName[]
 }>
 

@@ -44,6 +44,7 @@ const change = (originAtMs: number, touched: readonly TouchedName[], clockOffset
   originAtMs,
   primaryAtMs: originAtMs,
   clockOffsetMs,
+  cameWhole: false,
   touched
 })
 
@@ -190,7 +191,7 @@ test('learnedChanges gives each moment its names, as our clients call them', asy
   const mapping = { ours: parseName('east.local'), theirs: parseName('cluster.local') }
   const from = { peer: 'cluster-a', mappings: [null, mapping], clockOffsetMs: 5 }
   const learned = learnedChanges(from, merged, steps)
-  const common = { peer: 'cluster-a', target, zone, serial: 7, clockOffsetMs: 5 }
+  const common = { peer: 'cluster-a', target, zone, serial: 7, clockOffsetMs: 5, cameWhole: false }
   const named = (name: string, types: readonly number[] | null): TouchedName[] =>
     ['cluster.local', 'east.local'].map((of) => ({ name: parseName(`${name}.backend.svc.${of}`), types }))
   t.same(learned, [
