@@ -6,7 +6,8 @@
  */
 import type { ResourceHealth, SourceClustersHealth } from './inspectable.ts'
 
-export type Health = 'up' | 'down' | 'unknown'
+/** `doubtful`: probes are answered, questions of clients are not. */
+export type Health = 'up' | 'down' | 'unknown' | 'doubtful'
 
 export type RecordJson = Readonly<{ name: string; type: string; ttlSeconds: number; data: string }>
 

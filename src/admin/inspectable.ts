@@ -78,7 +78,7 @@ export type SourceStatus = Readonly<{
 
 export type ServerStatusOfPeer = Readonly<{
   server: string
-  health: 'up' | 'down' | 'unknown'
+  health: 'up' | 'down' | 'unknown' | 'doubtful'
   /** Why, and since when (milliseconds ago); null where nothing changed yet. */
   reason: string
   changedAgoMs: number | null
@@ -89,7 +89,7 @@ export type ServerStatusOfPeer = Readonly<{
 export type PeerStatus = Readonly<{
   name: string
   region: string
-  health: 'up' | 'down' | 'unknown'
+  health: 'up' | 'down' | 'unknown' | 'doubtful'
   servers: readonly ServerStatusOfPeer[]
   stats: Readonly<PeerStats>
 }>

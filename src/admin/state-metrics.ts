@@ -4,7 +4,7 @@ import { nameToText } from '../wire/name.ts'
 import { byLabel, counter, gauge, type Metric, type Sample } from './exposition.ts'
 import type { Inspectable, ResourceHealth, SourceClusterHealth, SourceClustersHealth } from './inspectable.ts'
 
-const healths = ['up', 'down', 'unknown'] as const
+const healths = ['up', 'down', 'unknown', 'doubtful'] as const
 
 export function zoneMetrics(inspect: Inspectable): Metric[] {
   const all = inspect.zones()

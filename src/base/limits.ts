@@ -113,6 +113,8 @@ export const probeBackoffMaxMs = 10_000
 export const probeRisingEveryMs = 1_000
 /** Shortest time between two probes that timeouts of real traffic ask for. */
 export const probeExtraMinMs = 200
+/** Names that fail in a row until a server that passes its probes is doubtful, and how it is asked for names it answered before. */
+export const doubt = { names: 5, windowMs: 10_000, answeredNames: 3, timeoutMs: 300, trialMs: 400 } as const
 /** A server that falls again within this time has to answer for so long before it is up; doubled with each fall. */
 export const flapWindowMs = 120_000
 export const holdDownMinMs = 2_000
@@ -306,7 +308,7 @@ export const knownNamespaces = 5_000
 export const targetSilenceMs = 200
 /** The same for a target whose answers usually take longer: its 95th percentile and half of that, up to this. */
 export const targetSilenceMaxMs = 400
-/** The same where every target is down and there is a stale answer to give. */
+/** The same for a doubtful target, and where every target is down and there is a stale answer to give. */
 export const downSilenceMs = 50
 /** So long after a query came, an answer of a silent target is still waited for where there is nothing but denials. */
 export const lateAnswerMs = 400

@@ -47,7 +47,7 @@ export function elapsed(ms: number | null): string | null {
 export const percent = (share: number | null): string | null =>
   share === null ? null : `${Number((share * 100).toFixed(1))}%`
 
-const styles = { up: 'green', down: 'red', unknown: 'yellow' } as const
+const styles = { up: 'green', down: 'red', unknown: 'yellow', doubtful: 'yellow' } as const
 
 export function healthText(health: keyof typeof styles, io: CommandIo): string {
   return io.colors ? styleText(styles[health], health, { validateStream: false }) : health

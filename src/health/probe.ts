@@ -251,7 +251,7 @@ function nextDelayMs({ state, delayMs }: Probed, isSuccess: boolean, everyMs: nu
  * Healthy is an answer, or a denial that the zone's SOA proves: a bare NOERROR may come from a server that has lost its
  * zone. RFC 2308 §2.
  */
-function judgeReply(reply: ProbeReply, maxAgeMs: number | null): { isSuccess: boolean; reason: string } {
+export function judgeReply(reply: ProbeReply, maxAgeMs: number | null): { isSuccess: boolean; reason: string } {
   if (reply.kind === 'failed') {
     return { isSuccess: false, reason: reply.rcode === null ? reply.reason : rcodeToText(reply.rcode) }
   }

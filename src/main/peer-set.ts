@@ -5,10 +5,12 @@ import type { PeerStatus } from '../admin/inspectable.ts'
 import type { Config, ForwardConfig, PeerConfig } from '../config/config.ts'
 import { GradualReturn } from '../health/gradual-return.ts'
 import type { Health } from '../health/health-state.ts'
-import { ProbeSchedule } from '../health/probe.ts'
+import { ProbeSchedule, type ProbeAsk } from '../health/probe.ts'
+import { TrafficDoubt } from '../health/traffic-doubt.ts'
 import type { EventRing } from '../operator/event-ring.ts'
 import { InFlightLimit } from '../peer/in-flight-limit.ts'
 import { Peer } from '../peer/peer.ts'
+import type { ServerHealth } from '../peer/server-table.ts'
 import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
 import { ResolvConf } from '../peer/resolv-conf.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
@@ -41,6 +43,7 @@ class ProbedPeer {
   readonly target: PeerTarget
   readonly gradualReturn: GradualReturn
   readonly #probes: ProbeSchedule | null
+  readonly #doubt: TrafficDoubt | null
   readonly #unsubscribe: () => void
 
   constructor(options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null, parts: PeerParts) {
@@ -49,12 +52,17 @@ class ProbedPeer {
     this.peer = new Peer(options, {
       clock: parts.clock,
       random: parts.random,
-      health: (server) => this.#probes?.health(server) ?? 'unknown',
-      onOutcome: (server, outcome, tookMs) => this.#probes?.observe(server, outcome, tookMs),
+      health: (server) => this.#healthOf(server),
+      onOutcome: (server, outcome, tookMs, question) => {
+        this.#probes?.observe(server, outcome, tookMs)
+        this.#doubt?.observe(server, outcome, question)
+      },
       exchanges: parts.exchanges,
       hosts: parts.hosts
     })
-    this.#probes = config === null || probeName === null ? null : this.#probe(config, probeName, parts)
+    const isProbed = config !== null && probeName !== null
+    this.#probes = isProbed ? this.#probe(config, probeName, parts) : null
+    this.#doubt = isProbed ? this.#doubtOf(probeName, parts) : null
     this.gradualReturn = new GradualReturn(parts.clock, parts.onStandingChange)
     this.#unsubscribe =
       this.#probes?.subscribe(({ server, from, to, reason }) => {
@@ -76,7 +84,6 @@ class ProbedPeer {
   }
 
   #probe({ probe, maxAgeMs }: PeerConfig, name: DomainName, parts: PeerParts): ProbeSchedule {
-    const options = [encodePeerdnsOption({ instances: [parts.instanceId] })]
     return new ProbeSchedule(
       {
         everyMs: probe.everyMs,
@@ -91,15 +98,49 @@ class ProbedPeer {
         clock: parts.clock,
         random: parts.random,
         servers: () => this.peer.servers(),
-        ask: async (server, question, timeoutMs) => {
-          const asked = { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options }
-          const reply = await this.peer.askServer(server, asked, timeoutMs)
-          return reply.kind === 'failed'
-            ? reply
-            : { ...reply, dataAgeMs: findPeerdnsOption(reply.options)?.ageMs ?? null }
-        }
+        ask: this.#askAlone(parts)
       }
     )
+  }
+
+  #doubtOf(probeName: DomainName, parts: PeerParts): TrafficDoubt {
+    return new TrafficDoubt({
+      clock: parts.clock,
+      probeName,
+      servers: () => this.peer.servers(),
+      ask: this.#askAlone(parts),
+      onChange: ({ server, isDoubtful, reason }) => {
+        const change = isDoubtful ? 'up -> doubtful' : 'doubtful -> up'
+        parts.events.add({ kind: 'health', peer: this.peer.id, text: `${server} ${change}: ${reason}` })
+        parts.log[isDoubtful ? 'warn' : 'info'](
+          { peer: this.peer.id, server, isDoubtful, reason },
+          'the doubt in a server changed'
+        )
+        parts.onStandingChange()
+      }
+    })
+  }
+
+  /** Asks one server and no other, outside of the limits for questions of clients. */
+  #askAlone({ instanceId }: PeerParts): ProbeAsk {
+    const options = [encodePeerdnsOption({ instances: [instanceId] })]
+    return async (server, question, timeoutMs) => {
+      const asked = { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options }
+      const reply = await this.peer.askServer(server, asked, timeoutMs)
+      return reply.kind === 'failed' ? reply : { ...reply, dataAgeMs: findPeerdnsOption(reply.options)?.ageMs ?? null }
+    }
+  }
+
+  #healthOf(server: string): ServerHealth {
+    const health = this.#probes?.health(server) ?? 'unknown'
+    return health !== 'down' && this.#doubt?.isDoubtful(server) === true ? 'doubtful' : health
+  }
+
+  /** Whether every server that is not down is in doubt. */
+  get isDoubtful(): boolean {
+    if (this.#doubt?.isAny !== true) return false
+    const healths = this.peer.servers().map((server) => this.#healthOf(server))
+    return healths.includes('doubtful') && healths.every((health) => health === 'doubtful' || health === 'down')
   }
 
   status(nowEpochMs: number): PeerStatus {
@@ -108,13 +149,13 @@ class ProbedPeer {
     return {
       name: status.id,
       region: this.region,
-      health: this.health,
+      health: this.isDoubtful ? 'doubtful' : this.health,
       servers: status.servers.map(({ server, health, rttMs, inFlight }) => {
         const probed = healths.get(server)
         return {
           server,
           health,
-          reason: probed?.lastReason ?? '',
+          reason: health === 'doubtful' ? 'fails questions of clients' : (probed?.lastReason ?? ''),
           changedAgoMs: probed === undefined ? null : nowEpochMs - probed.sinceEpochMs,
           rttMs,
           inFlight
@@ -126,6 +167,7 @@ class ProbedPeer {
 
   async close(): Promise<void> {
     this.#probes?.stop()
+    this.#doubt?.stop()
     this.gradualReturn.stop()
     this.#unsubscribe()
     await this.peer.close()
@@ -197,6 +239,7 @@ export class PeerSet {
   standing(name: string): TargetStanding {
     const peer = this.#peers.get(name)
     if (peer === undefined) return 'down'
+    if (peer.isDoubtful) return 'doubtful'
     return peer.gradualReturn.isReturning ? 'returning' : peer.health
   }
 

@@ -16,16 +16,21 @@ import {
 } from '../base/limits.ts'
 import { RCODE, rcodeToText } from '../wire/iana.ts'
 import type { PeerQuery } from './peer-query.ts'
-import type { Attempt, AttemptOutcome, FailureReason, PeerReply } from './peer-types.ts'
+import type { Attempt, AttemptOutcome, FailureReason, PeerQuestion, PeerReply } from './peer-types.ts'
 import { ServerAttempt, type AttemptEnd, type AttemptParts } from './server-attempt.ts'
 import type { Server } from './server-table.ts'
 
 /** What a flight tells about servers, for their order and for health. */
 export type FlightObserver = Readonly<{
   /** An answer came `tookMs` after it was asked for, and `sinceLastMs` after the datagram was last sent again. */
-  answered(server: Server, tookMs: number, sinceLastMs: number): void
+  answered(server: Server, tookMs: number, sinceLastMs: number, question: PeerQuestion): void
   /** An attempt that began at `startedAtMs` failed; for `timeout` it may still be answered. */
-  failed(server: Server, outcome: 'timeout' | 'network' | 'rcode' | 'nonsense', startedAtMs: number): void
+  failed(
+    server: Server,
+    outcome: 'timeout' | 'network' | 'rcode' | 'nonsense',
+    startedAtMs: number,
+    question: PeerQuestion
+  ): void
 }>
 
 type Waiter = Readonly<{ startedAtMs: number; cancelTimer: Cancel; resolve: (reply: PeerReply) => void }>
@@ -99,7 +104,7 @@ export class Flight {
       attempt.cancel()
       const startedAtMs = attempt.startedAtMs
       if (isNews && this.#parts.clock.nowMs() - startedAtMs >= attemptFloorMs) {
-        this.#observer.failed(attempt.server, 'timeout', startedAtMs)
+        this.#observer.failed(attempt.server, 'timeout', startedAtMs, this.#query.question)
       }
     }
     this.#pending.clear()
@@ -199,7 +204,7 @@ export class Flight {
       const isLatest = attempt === this.#latest
       if (attempt.isSlow || (!isLatest && nowMs - attempt.startedAtMs < this.#patienceMs(attempt.server))) continue
       attempt.markSlow()
-      this.#observer.failed(attempt.server, 'timeout', attempt.startedAtMs)
+      this.#observer.failed(attempt.server, 'timeout', attempt.startedAtMs, this.#query.question)
     }
   }
 
@@ -217,7 +222,8 @@ export class Flight {
     if (this.#isOver) return
     this.#pending.delete(attempt)
     if (end.kind === 'answer') {
-      this.#observer.answered(attempt.server, end.tookMs, this.#parts.clock.nowMs() - attempt.lastSentAtMs)
+      const sinceLastMs = this.#parts.clock.nowMs() - attempt.lastSentAtMs
+      this.#observer.answered(attempt.server, end.tookMs, sinceLastMs, this.#query.question)
       this.#finish(attempt.server, end)
       return
     }
@@ -226,7 +232,7 @@ export class Flight {
     if (attempt.isSlow && end.outcome === 'network' && isAskedAgain) return
     // A slow one was counted as a timeout already.
     if (end.outcome !== 'overload' && !attempt.isSlow)
-      this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs)
+      this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs, this.#query.question)
     this.#failed.add(attempt.server)
     // What the same server was asked before would end no better.
     for (const other of this.#pending) if (other.server === attempt.server) this.#drop(other)

@@ -32,7 +32,7 @@ export type PeerDependencies = Readonly<{
   /** What probes say of a server (`host:port`). */
   health: (server: string) => ServerHealth
   /** Hears how each attempt of a question went; a `timeout` may be followed by a late `answer`. Probes are not told. */
-  onOutcome?: (server: string, outcome: AttemptOutcome, tookMs: number) => void
+  onOutcome?: (server: string, outcome: AttemptOutcome, tookMs: number, question: PeerQuestion) => void
   /** The limit that all peers share. */
   exchanges?: InFlightLimit
   /** Addresses of servers that are given by name; without it they are never found. */
@@ -104,14 +104,14 @@ export class Peer {
       failed: (_server, outcome) => this.#count(outcome)
     }
     this.#observer = {
-      answered: (server, tookMs, sinceLastMs) => {
+      answered: (server, tookMs, sinceLastMs, question) => {
         this.#table.answered(server, tookMs, sinceLastMs)
-        parts.onOutcome?.(server.text, 'answer', tookMs)
+        parts.onOutcome?.(server.text, 'answer', tookMs, question)
       },
-      failed: (server, outcome, startedAtMs) => {
+      failed: (server, outcome, startedAtMs, question) => {
         this.#count(outcome)
         this.#table.failed(server, outcome, startedAtMs)
-        parts.onOutcome?.(server.text, outcome, parts.clock.nowMs() - startedAtMs)
+        parts.onOutcome?.(server.text, outcome, parts.clock.nowMs() - startedAtMs, question)
       }
     }
     this.#refreshTable()

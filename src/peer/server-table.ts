@@ -34,7 +34,8 @@ export type Server = {
   lastOutcomeAtMs: number
 }
 
-export type ServerHealth = 'up' | 'down' | 'unknown'
+/** `doubtful`: it passes its probes and fails what clients ask. */
+export type ServerHealth = 'up' | 'down' | 'unknown' | 'doubtful'
 
 /** Weight of the newest measurement in the smoothed RTT. */
 const rttGain = 0.25
@@ -84,7 +85,7 @@ export class ServerTable {
   }
 
   /**
-   * The order for one question: those in use by RTT, then those that rest after a failure, then those that probes call
+   * The order for one question: those in use by RTT, then those that rest after a failure or are doubtful, then those that probes call
    * down; never fewer than all.
    *
    * A server whose rest is over goes first again for this one question; others stay away until its outcome is known.
@@ -95,8 +96,9 @@ export class ServerTable {
     const resting: Server[] = []
     const down: Server[] = []
     for (const server of this.#order) {
-      if (healthOf(server.text) === 'down') down.push(server)
-      else (server.restsUntilMs > nowMs ? resting : inUse).push(server)
+      const health = healthOf(server.text)
+      if (health === 'down') down.push(server)
+      else (health === 'doubtful' || server.restsUntilMs > nowMs ? resting : inUse).push(server)
     }
     const first = inUse[0]
     if (first !== undefined && first.failures > 0) first.restsUntilMs = nowMs + this.#restMs(first.failures)

@@ -3,6 +3,7 @@
  *
  * - A target that is silent for longer than its share of the time has failed this query, and the next one is asked. It
  *   is listened to further on: its late answer is better than another target's denial.
+ * - A doubtful one is waited for only for a moment, unless there is nobody else and nothing to give.
  * - One that takes longer than it usually does has the next one asked meanwhile (for 5 % of its questions), whose answer is
  *   used only once the first has failed: else names would change their target with each slow answer.
  */
@@ -102,7 +103,11 @@ export class Asking {
     const { match, outcomes } = this.#talk
     const stale = staleOf(this.#parts, this.#query, match, match.policy.targets[target]!)
     outcomes[target] = { kind: 'unreachable', why: 'silent', isCached: false, stale }
-    this.#late.add(target)
+    if (!this.#isDoubtful(target)) this.#late.add(target)
+  }
+
+  #isDoubtful(target: number): boolean {
+    return this.#parts.standings.of(this.#talk.match.policy.targets[target]!) === 'doubtful'
   }
 
   #peerOf(target: number) {
@@ -138,6 +143,7 @@ export class Asking {
     // Whoever counts as down is asked for the case that the probes are wrong: not for long, if there is something to give.
     if (order.allDown && this.#hasFallback(target)) return downSilenceMs
     if (open <= 1 && !this.#hasFallback(target)) return restMs
+    if (this.#isDoubtful(target)) return Math.min(downSilenceMs, restMs)
     return Math.min(silenceMs, restMs / open)
   }
 

@@ -8,6 +8,7 @@
  * - `geo`: those of the client's region by weighted rendezvous hash, then the others as written.
  * - `trickle` then exchanges the first two for its share of names and clients.
  * - Those that return after they were down come behind the others, until their share has grown.
+ * - Those that are doubtful come behind the others that are in use.
  * - Those with weight 0 come last, and are asked only when nothing else is up.
  */
 import type { DomainName } from '../wire/name.ts'
@@ -140,20 +141,23 @@ function withStandings(
   let drained = 0
   let down = 0
   let returning = 0
+  let doubtful = 0
   for (const target of targets) {
     const standing = standings.of(target)
     if (standing === 'drained') drained++
     else if (standing === 'down') down++
     else if (standing === 'returning') returning++
+    else if (standing === 'doubtful') doubtful++
   }
-  if (drained + down + returning === 0) return drawn
+  if (drained + down + returning + doubtful === 0) return drawn
   const allDown = down > 0 && drained + down === targets.length
   const excluded = drawn.order.filter((target) => {
     const standing = standings.of(targets[target]!)
     return standing === 'drained' || (standing === 'down' && !allDown)
   })
-  const order =
+  const gradual =
     returning > 0 && choice !== null ? returningLast(policy, plan, standings, choice, drawn.order) : drawn.order
+  const order = doubtful > 0 ? doubtfulLast(policy, plan, standings, gradual) : gradual
   return { ...drawn, order, excluded, allDown }
 }
 
@@ -177,4 +181,18 @@ function returningLast(
   const waiting = inUse.filter(mustWait)
   if (waiting.length === 0) return order
   return [...inUse.filter((target) => !mustWait(target)), ...waiting, ...order.slice(inUse.length)]
+}
+
+/** A doubtful target would most likely be unreachable: where that is no reason to ask the next one, nothing is moved. */
+function doubtfulLast(
+  { targets, nextOn, select }: Policy,
+  { reserves }: Plan,
+  standings: Standings,
+  order: readonly number[]
+): readonly number[] {
+  if (select === 'merge' || !nextOn.has('unreachable')) return order
+  const isDoubtful = (target: number): boolean => standings.of(targets[target]!) === 'doubtful'
+  const inUse = order.slice(0, order.length - reserves)
+  const trusted = inUse.filter((target) => !isDoubtful(target))
+  return [...trusted, ...inUse.filter(isDoubtful), ...order.slice(inUse.length)]
 }

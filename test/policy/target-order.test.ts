@@ -63,7 +63,9 @@ test('targetOrder leaves out who is down unless all are, and who is drained in a
     [['up', 'drained', 'down'], { order: [1, 2, 0], excluded: [1, 2], allDown: false }],
     [['drained', 'down', 'down'], { order: [1, 2, 0], excluded: [0], allDown: true }],
     [['drained', 'drained', 'drained'], { order: [1, 2, 0], excluded: [1, 2, 0], allDown: false }],
-    [['returning', 'down', 'down'], { order: [1, 2, 0], excluded: [1, 2], allDown: false }]
+    [['returning', 'down', 'down'], { order: [1, 2, 0], excluded: [1, 2], allDown: false }],
+    [['doubtful', 'doubtful', 'up'], { order: [2, 1, 0], excluded: [], allDown: false }],
+    [['up', 'doubtful', 'doubtful'], { order: [1, 2, 0], excluded: [], allDown: false }]
   ]
   for (const [list, want] of rows) t.match(order(...list), want, list.join(' '))
   t.equal(order().holdsForMs, Number.POSITIVE_INFINITY, 'what is not drawn holds for ever')
@@ -201,7 +203,7 @@ test('targetOrder: who returns gets its share back step by step, and the same na
 
 test('targetOrder holds every target once, reserves last, whatever the policy', async (t) => {
   const targetArbitrary = fc.record({ weight: fc.nat(3), region: fc.constantFrom('', 'us', 'eu') })
-  const standingArbitrary = fc.constantFrom<TargetStanding>('up', 'unknown', 'returning', 'down', 'drained')
+  const standingArbitrary = fc.constantFrom<TargetStanding>('up', 'unknown', 'doubtful', 'returning', 'down', 'drained')
   fc.assert(
     fc.property(
       fc.array(fc.tuple(targetArbitrary, standingArbitrary), { minLength: 1, maxLength: 6 }),

@@ -72,6 +72,8 @@ export class StubPeer {
   fault: StubFault = 'none'
   /** Names that get no answer, whatever the fault. */
   silentAbout: ReadonlySet<string> = new Set()
+  /** Names that are answered well over UDP, whatever the fault. */
+  faultExceptFor: ReadonlySet<string> = new Set()
   delayMs = 0
   records: StubRecord[]
   readonly queries: StubQuery[] = []
@@ -236,8 +238,8 @@ export class StubPeer {
 
   /** The octets of the answer, as wrong as the fault wants; null for silence. */
   #reply(query: StubQuery): Buffer | null {
-    const { fault } = this
     const { packet, transport } = query
+    const fault = this.faultExceptFor.has(query.name) ? 'none' : this.fault
     if (fault === 'silent' || this.silentAbout.has(query.name)) return null
     if (fault === 'garbage') {
       // The right header and question, and then nothing of what the header promises.

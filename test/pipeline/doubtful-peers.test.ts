@@ -1,0 +1,59 @@
+// A peer that passes its probes and fails what clients ask: clients stop paying for it, and it comes back by itself.
+import { test } from 'tap'
+import { ask, until } from '../support/in-process.ts'
+import type { StubFault } from '../support/stub-peer.ts'
+import { below, policy, quickProbes, recordsOf, startB, stub } from './two-peers.ts'
+
+const probeName = 'backend.svc.cluster.local'
+const faults: StubFault[] = ['silent', 'wrong-id', 'wrong-question', 'garbage']
+
+for (const fault of faults) {
+  test(`${fault} for all but the probe: the next target is asked first, and the peer returns`, async (t) => {
+    const names = Array.from({ length: 40 }, (_, at) => below(`s${at}`))
+    const records = (net: string) => [
+      ...recordsOf(net, 'cluster.local', 1),
+      ...names.map((name) => ({ type: 'A' as const, name, ttl: 1, data: `${net}.9` }))
+    ]
+    const [a, b] = [await stub(t, records('172.30.1')), await stub(t, records('172.30.2'))]
+    const server = await startB(
+      t,
+      [`a: {servers: ["${a.text}"]`, `b: {servers: ["${b.text}"]`]
+        .map((one) => `  ${one}, probe: ${quickProbes}}\n`)
+        .join(''),
+      policy('p', probeName, '[a, b]')
+    )
+    const healthOf = (): string => server.server.peers.status()[0]!.health
+    t.ok(await until(() => healthOf() === 'up'))
+    t.equal((await ask(server, below('api'))).text, '172.30.1.1')
+    a.faultExceptFor = new Set([probeName])
+    a.fault = fault
+    const rest = names[Symbol.iterator]()
+    const answers: string[] = []
+    for (let at = 0; at < 20 && healthOf() !== 'doubtful'; at++)
+      answers.push((await ask(server, rest.next().value!)).text)
+    t.equal(healthOf(), 'doubtful')
+    t.ok(
+      answers.every((text) => text === '172.30.2.9'),
+      'every client got an answer meanwhile'
+    )
+    const tookMs: number[] = []
+    for (let at = 0; at < 10; at++) {
+      const reply = await ask(server, rest.next().value!)
+      t.equal(reply.text, '172.30.2.9')
+      tookMs.push(reply.tookMs)
+    }
+    // Half of them, so that a machine with much else to do does not matter.
+    t.ok(tookMs.sort((one, other) => one - other)[4]! < 100, `${tookMs.map(Math.round).join(' ')} ms`)
+    t.equal(healthOf(), 'doubtful')
+    const absent = await ask(server, below('nobody-has-it'))
+    t.equal(absent.text, 'NXDOMAIN')
+    t.match(absent.ede, [{ code: 22 }])
+    t.ok(
+      server.server.operator.events.since(0).some(({ text }) => text.includes('doubtful')),
+      'an event'
+    )
+    a.fault = 'none'
+    t.ok(await until(() => healthOf() === 'up'), 'it is up again')
+    t.equal((await ask(server, rest.next().value!)).text, '172.30.1.9', 'and asked first')
+  })
+}
