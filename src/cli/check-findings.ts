@@ -8,6 +8,7 @@ import { identityToText } from '../cluster/objects.ts'
 import { findManifestFiles, readManifestFile } from '../cluster/sources/manifest-files.ts'
 import type { ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { Config } from '../config/config.ts'
+import type { ConfigProblem } from '../config/problem.ts'
 import { ClusterView } from '../main/cluster-view.ts'
 import { typeToText } from '../wire/iana.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
@@ -42,6 +43,7 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
   const errors = placed.filter(isError).map((problem) => placedText(problem, 'error'))
   const minor = placed.filter((problem) => !isError(problem))
   const warnings = [
+    ...config.warnings.map(warningText),
     ...minor.map((problem) => placedText(problem, 'warning')),
     ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
     ...hidingTexts(config, view.zones.hiddenByHand()),
@@ -61,6 +63,9 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
   ].join('; ')
   return { errors, warnings, summary }
 }
+
+const warningText = ({ file, line, column, path, message }: ConfigProblem): string =>
+  `${file}:${line}:${column}: warning: ${path}: ${message}`
 
 function placedText({ file, line, column, reason, object }: ManifestProblem, level: 'error' | 'warning'): string {
   const where = line === 0 ? file : `${file}:${line}:${column}`

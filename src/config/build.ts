@@ -14,7 +14,7 @@ import type {
   TransferConfig
 } from './config.ts'
 import type { Forward } from './option.ts'
-import type { PathStep, Position } from './problem.ts'
+import type { ConfigProblem, PathStep, Position } from './problem.ts'
 import type { FileContent } from './schema.ts'
 
 /** What surrounds a file's content. */
@@ -23,6 +23,7 @@ export type Surroundings = Readonly<{
   file: string
   hash: string
   positions: ReadonlyMap<string, Position>
+  warnings: readonly ConfigProblem[]
   /** What `~` stands for. */
   home: string
   /** Where the key at a path stands. */
@@ -36,6 +37,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
     file: around.file,
     hash: around.hash,
     positions: around.positions,
+    warnings: around.warnings,
     cluster: buildCluster(content.cluster, around),
     listen: content.listen,
     observe: content.observe,

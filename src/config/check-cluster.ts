@@ -3,6 +3,7 @@ import { maxReverseZones } from '../base/limits.ts'
 import type { Network } from '../base/network.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { wordList } from './option.ts'
+import { hasUnknownKey } from './read-draft.ts'
 
 const sourceKinds = ['manifests', 'kubernetes', 'mirror'] as const
 
@@ -12,7 +13,8 @@ export function checkCluster(draft: FileDraft, { report }: CheckOptions): void {
     const given = sourceKinds.filter((kind) => Object.hasOwn(source, kind))
     const expected = `exactly one of ${wordList(sourceKinds)}`
     const path = ['cluster', 'source']
-    if (given.length === 0) report({ path, at: 'key', message: 'there is no source', expected })
+    if (given.length === 0 && !hasUnknownKey(source))
+      report({ path, at: 'key', message: 'there is no source', expected })
     for (const kind of given.slice(1)) {
       report({ path: [...path, kind], at: 'key', message: `a second source beside \`${given[0]}\``, expected })
     }

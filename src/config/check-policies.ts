@@ -6,6 +6,7 @@ import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { nearestWord } from './nearest.ts'
 import { wordList } from './option.ts'
 import type { PathStep } from './problem.ts'
+import { hasUnknownKey } from './read-draft.ts'
 import { readRecord } from './record-line.ts'
 import { networkOfReverseName } from './reverse-name.ts'
 
@@ -21,6 +22,7 @@ export function checkPolicies(draft: FileDraft, options: CheckOptions): void {
     checkReserved(policy, path, draft, options)
     checkLocal(policy, path, draft, options)
     checkTrickle(policy, path, options)
+    warnOfIdle(policy, path, options)
   }
   checkUnique(policies, options)
 }
@@ -57,7 +59,7 @@ function checkTargets(policy: Policy, path: readonly PathStep[], draft: FileDraf
     if (kind === null) {
       // A key of the target that is itself wrong has been told already.
       const given = typeof target === 'string' ? [] : targetKinds.filter((key) => Object.hasOwn(target, key))
-      if (given.length === 1) continue
+      if (given.length === 1 || (typeof target !== 'string' && given.length === 0 && hasUnknownKey(target))) continue
       const message = given.length === 0 ? 'the target is nobody' : `the target is ${given.join(' and ')} at once`
       report({ path: at, at: 'value', message, expected: `exactly one of ${wordList(targetKinds)}` })
       continue
@@ -167,6 +169,31 @@ function checkTrickle({ trickle, select }: Policy, path: readonly PathStep[], { 
   if (trickle === undefined || trickle === 0 || select !== 'merge') return
   const message = '`merge` asks all targets together: there is no first and second'
   report({ path: [...path, 'trickle'], at: 'value', message, expected: '`select: first`, `weighted` or `geo`' })
+}
+
+/** Settings that change nothing beside the others. */
+function warnOfIdle(policy: Policy, path: readonly PathStep[], { warn }: CheckOptions): void {
+  const { targets = [], select, trickle, nextOn } = policy
+  const tell = (step: PathStep[], message: string): void => {
+    warn({ path: [...path, ...step], at: 'key', message })
+  }
+  if (trickle !== undefined && trickle > 0 && targets.length < 2) {
+    tell(['trickle'], 'there is no second target, so `trickle` does nothing')
+  } else if (trickle !== undefined && trickle > 0 && select === 'weighted') {
+    tell(['trickle'], '`weighted` shares by weight already: `trickle` exchanges whom it drew')
+  }
+  if (nextOn?.length === 0 && targets.length > 1 && select === 'first') {
+    tell(['nextOn'], 'no target but the first is ever asked, since `nextOn` is empty')
+  }
+  const weights = targets.flatMap((target) =>
+    target === undefined ? [] : typeof target === 'string' ? 1 : (target.weight ?? 1)
+  )
+  if (weights.length > 0 && weights.every((weight) => weight === 0)) {
+    tell(['targets'], 'every target has weight 0, which says: only when nothing else is up')
+  } else if (select === 'first' || select === 'merge') {
+    const at = weights.findIndex((weight) => weight > 1)
+    if (at >= 0) tell(['targets', at, 'weight'], `\`weight\` shares nothing with \`select: ${select}\``)
+  }
 }
 
 type PlacedPolicy = { policy: Policy; path: readonly PathStep[] }

@@ -8,6 +8,7 @@ import { checkPolicies } from './check-policies.ts'
 import { checkRecords } from './check-records.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { wordList } from './option.ts'
+import { hasUnknownKey } from './read-draft.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 
 export function checkDraft(draft: FileDraft, options: CheckOptions): void {
@@ -26,12 +27,19 @@ function checkOverrides({ overrides, cluster }: FileDraft, { report }: CheckOpti
   if (overrides === undefined || typeof overrides === 'string') return
   const given = overrideKinds.filter((kind) => Object.hasOwn(overrides, kind))
   const expected = `exactly one of ${wordList(overrideKinds)}`
-  if (given.length === 0) report({ path: ['overrides'], at: 'key', message: 'there is no place', expected })
+  if (given.length === 0 && !hasUnknownKey(overrides))
+    report({ path: ['overrides'], at: 'key', message: 'there is no place', expected })
   for (const kind of given.slice(1)) {
     report({ path: ['overrides', kind], at: 'key', message: `a second place beside \`${given[0]}\``, expected })
   }
   const source = cluster?.source
-  if (overrides.configMap === undefined || source === undefined || Object.hasOwn(source, 'kubernetes')) return
+  if (
+    given.length > 1 ||
+    overrides.configMap === undefined ||
+    source === undefined ||
+    Object.hasOwn(source, 'kubernetes')
+  )
+    return
   const message = 'a ConfigMap needs an API server, which is only there with `source.kubernetes`'
   report({ path: ['overrides', 'configMap'], at: 'value', message, expected: '`file`, or another source' })
 }
@@ -52,8 +60,15 @@ function checkKeys(draft: FileDraft, { report }: CheckOptions): void {
   for (const [name, peer] of Object.entries(draft.peers ?? {})) check(peer?.key, ['peers', name, 'key'])
 }
 
-function checkPeers(draft: FileDraft, { report }: CheckOptions): void {
+function checkPeers(draft: FileDraft, { report, warn, isWritten }: CheckOptions): void {
   for (const [name, peer] of Object.entries(draft.peers ?? {})) {
+    if (peer?.mirror === false && isWritten(['peers', name, 'lease'])) {
+      warn({
+        path: ['peers', name, 'lease'],
+        at: 'key',
+        message: 'without `mirror` there is nothing that `lease` is for'
+      })
+    }
     if (name === 'local') {
       const message = '`local` is this cluster itself, and no name for a peer'
       report({ path: ['peers', name], at: 'key', message })

@@ -7,7 +7,7 @@ import type { HostPort, ListenAddress } from '../base/host-port.ts'
 import type { Network, NetworkSet } from '../base/network.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { Rdata } from '../wire/rr.ts'
-import type { Position } from './problem.ts'
+import type { ConfigProblem, Position } from './problem.ts'
 
 export type Config = Readonly<{
   /** Absolute path of the file. */
@@ -16,6 +16,8 @@ export type Config = Readonly<{
   hash: string
   /** Where the options stand that belong to no peer and no policy, by path (`cluster.source`); only those written. */
   positions: ReadonlyMap<string, Position>
+  /** What can be served, and does nothing. */
+  warnings: readonly ConfigProblem[]
   cluster: ClusterConfig
   /** Where DNS is served, at least one; port 0 stands for a free one. */
   listen: readonly ListenAddress[]

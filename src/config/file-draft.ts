@@ -8,6 +8,10 @@ export type FileDraft = NonNullable<Draft<FileContent>>
 
 export type CheckOptions = Readonly<{
   report: Report
+  /** Tells of what can be served and does nothing. */
+  warn: Report
+  /** Whether this stands in the file, rather than its default. */
+  isWritten(path: readonly PathStep[]): boolean
   /** The line where the value at a path stands. */
   lineOf(path: readonly PathStep[]): number
   /** Addresses of this machine's interfaces, canonical; a listener on 0.0.0.0 or :: has them all. */

@@ -61,20 +61,31 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
   }))
   if (problems.length > 0) throw new ConfigError(problems)
 
-  const report = ({ offset, ...mistake }: Mistake): void => {
-    if (problems.length === configMistakes) return
-    const { path, message, nearest, expected } = mistake
-    const hint = nearest === undefined ? {} : { nearest }
-    const right = expected === undefined ? {} : { expected }
-    const position = source.positionOf({ ...mistake, ...(offset === undefined ? {} : { offset }) })
-    problems.push({ file, ...position, path: pathToText(path), message, ...hint, ...right })
-  }
+  const warnings: ConfigProblem[] = []
+  const tellIn =
+    (list: ConfigProblem[]) =>
+    ({ offset, ...mistake }: Mistake): void => {
+      if (list.length === configMistakes) return
+      const { path, message, nearest, expected } = mistake
+      const hint = nearest === undefined ? {} : { nearest }
+      const right = expected === undefined ? {} : { expected }
+      const position = source.positionOf({ ...mistake, ...(offset === undefined ? {} : { offset }) })
+      list.push({ file, ...position, path: pathToText(path), message, ...hint, ...right })
+    }
+  const report = tellIn(problems)
   const draft = readDraft(fileSchema, source.content, report)
   const positionOf = (path: readonly PathStep[], at: 'key' | 'value' = 'key'): Position =>
     source.positionOf({ path, at })
   if (draft !== undefined) {
     const { localAddresses = [] } = options
-    checkDraft(draft, { report, localAddresses, lineOf: (path) => positionOf(path, 'value').line })
+    const isWritten = (path: readonly PathStep[]): boolean => isIn(source.content, path)
+    checkDraft(draft, {
+      report,
+      warn: tellIn(warnings),
+      isWritten,
+      localAddresses,
+      lineOf: (path) => positionOf(path, 'value').line
+    })
   }
   if (problems.length > 0) {
     throw new ConfigError(problems.sort((one, other) => one.line - other.line || one.column - other.column))
@@ -87,7 +98,14 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
     folder: dirname(absolute),
     hash,
     positions,
+    warnings,
     home: options.home,
     positionOf
   })
 }
+
+const isIn = (content: unknown, path: readonly PathStep[]): boolean =>
+  path.reduce<unknown>((holder, step) => {
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, step)) return undefined
+    return (holder as Readonly<Record<PathStep, unknown>>)[step]
+  }, content) !== undefined

@@ -33,6 +33,11 @@ export type Draft<Value> = Value extends LeafValue
     ? readonly Draft<Item>[] | undefined
     : { readonly [Key in keyof Value]?: Draft<Value[Key]> } | undefined
 
+const misspelt = new WeakSet<object>()
+
+/** Whether this section had an unknown key, which was told: what seems to be missing may be what it means. */
+export const hasUnknownKey = (section: object): boolean => misspelt.has(section)
+
 /** Reads `value` by `schema` and reports every mistake. */
 export function readDraft<Type extends z.ZodType>(schema: Type, value: unknown, report: Report): Draft<z.output<Type>> {
   return readValue(schema, value, [], report) as Draft<z.output<Type>>
@@ -82,21 +87,25 @@ function readSection(
   report: Report
 ): Record<string, unknown> {
   const keys = Object.keys(schema.shape)
+  const draft: Record<string, unknown> = {}
+  /** Keys that an unknown one is most likely meant to be. */
+  const meant = new Set<string>()
   for (const key of Object.keys(value)) {
     if (keys.includes(key)) continue
+    misspelt.add(draft)
     const nearest = nearestWord(key, keys)
+    if (nearest !== null) meant.add(nearest)
     const message = `unknown key ${inBackticks(key)}`
     const expected = `one of the keys ${wordList(keys)}`
     report({ path: [...path, key], at: 'key', message, expected, ...(nearest === null ? {} : { nearest }) })
   }
-  const draft: Record<string, unknown> = {}
   for (const key of keys) {
     const option = schema.shape[key]!
     // A key of the prototype (`constructor`) is no key of the file.
     const item = Object.hasOwn(value, key) ? value[key] : undefined
     if (item !== undefined || option instanceof z.ZodPrefault) {
       draft[key] = readValue(option, item, [...path, key], report)
-    } else if (!(option instanceof z.ZodOptional)) {
+    } else if (!(option instanceof z.ZodOptional) && !meant.has(key)) {
       report({ path, at: 'key', message: `${inBackticks(key)} is missing`, expected: expectedOf(option) })
     }
   }

@@ -24,7 +24,9 @@ import { region } from './schema-cluster.ts'
 export const targetSection = section({
   peer: optional(itemName(), 'The peer that is asked: a key of `peers`.'),
   local: optional(
-    z.literal(true, { error: ({ input }) => describeValue(input) }).meta({ [expectedKey]: 'true' }),
+    z
+      .literal(true, { error: ({ input }) => (input === false ? '`false` makes nobody of it' : describeValue(input)) })
+      .meta({ [expectedKey]: 'true' }),
     'Our own zones.'
   ),
   addresses: optional(

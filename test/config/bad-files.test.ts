@@ -106,7 +106,7 @@ const schemaRows: Row[] = [
   { name: 'nobody as clients', text: policy(`${backend}, targets: [local], clients: »[]`), path: 'policies[0].clients', says: /the list is empty/ },
   { name: 'word for clients', text: policy(`${backend}, targets: [local], clients: »everyon`), path: 'policies[0].clients', says: /not known/, nearest: 'everyone' },
   { name: 'log sample', text: file('log: {queries: {sample: »0}}'), path: 'log.queries.sample', says: /0 is out of bounds/ },
-  { name: 'local: false', text: policy(`${backend}, targets: [{local: »false}]`), path: 'policies[0].targets[0].local', says: /`false` is true or false/, expects: /true/ },
+  { name: 'local: false', text: policy(`${backend}, targets: [{local: »false}]`), path: 'policies[0].targets[0].local', says: /`false` makes nobody of it/, expects: /true/ },
   { name: 'list as target', text: policy(`${backend}, targets: [»[a]]`), path: 'policies[0].targets[0]', says: /a list stands here/, expects: /a mapping with peer/ },
   { name: 'target address', text: policy(`${backend}, targets: [{addresses: [»10.9.0.0/24]}]`), path: 'policies[0].targets[0].addresses[0]', says: /not an IP address/ },
   { name: 'region table', text: file('regions: {»10.1/16: x}'), path: 'regions.10.1/16', says: /not a network/ }
@@ -119,6 +119,12 @@ const crossRows: Row[] = [
   { name: 'no source', text: 'cluster:\n  name: b\n  »source: {}', path: 'cluster.source', says: /no source/, expects: /exactly one of manifests, kubernetes or mirror/ },
   { name: 'two sources', text: 'cluster:\n  name: b\n  source:\n    manifests: [m]\n    »kubernetes: {}', path: 'cluster.source.kubernetes', says: /second source beside `manifests`/ },
   { name: 'Leases in files', text: inCluster('leases: »"peerdns/{cluster}-alive"'), path: 'cluster.leases', says: /renewed in an API server, and the source is `manifests`/, expects: /the source `kubernetes`/ },
+  { name: 'misspelt source', text: 'cluster:\n  name: b\n  source: {»miror: ["192.0.2.9:53"]}', path: 'cluster.source.miror', says: /unknown key/, nearest: 'mirror' },
+  { name: 'misspelt required key', text: 'cluster:\n  »nam: b\n  source: {manifests: [m]}', path: 'cluster.nam', says: /unknown key/, nearest: 'name' },
+  { name: 'two places of overrides', text: file('overrides: {file: x, »configMap: y}'), path: 'overrides.configMap', says: /second place beside `file`/ },
+  { name: 'misspelt place of overrides', text: file('overrides: {»fiel: x}'), path: 'overrides.fiel', says: /unknown key/, nearest: 'file' },
+  { name: 'misspelt target', text: policy(`${backend}, targets: [{»per: cluster-a}]`), path: 'policies[0].targets[0].per', says: /unknown key/, nearest: 'peer' },
+  { name: 'a target that is not local', text: policy(`${backend}, targets: [{local: »false}]`), path: 'policies[0].targets[0].local', says: /`false` makes nobody of it/ },
   { name: 'equal zones', text: inCluster('clustersetZone: »Cluster.Local.'), path: 'cluster.clustersetZone', says: /the same one/ },
   { name: 'CNAME beside another type', text: inCluster('records:', '- a.cluster.local. A 192.0.2.1', '- »A.cluster.local. CNAME b.example.'), path: 'cluster.records[1]', says: /stands alone.*line 5/ },
   { name: 'wildcard record', text: inCluster('records: [»"*.backend.svc.cluster.local. 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /\*\.backend\.svc\.cluster\.local\. is answered for nothing but a literal `\*`/, expects: /a record for each name/ },
@@ -361,4 +367,29 @@ void test('any text gives a Config or a ConfigError, in bounded time', async (t)
     return true
   })
   t.doesNotThrow(() => fc.assert(property, { seed: 20261130, numRuns: 3_000, interruptAfterTimeLimit: 20_000 }))
+})
+
+void test('parseConfig warns of settings that change nothing, with their place', async (t) => {
+  const rows: [name: string, text: string, path: string, says: RegExp][] = [
+    ['lease without mirror', file('peers: {a: {servers: ["192.0.2.1:53"], »lease: 2s}}'), 'peers.a.lease', /without `mirror`/],
+    ['trickle of one', policy(`${backend}, targets: [cluster-a], »trickle: 5`), 'policies[0].trickle', /no second target/],
+    ['trickle beside weights', policy(`${backend}, targets: [cluster-a, local], select: weighted, »trickle: 5`), 'policies[0].trickle', /by weight already/],
+    ['weight without weighted', policy(`${backend}, targets: [{peer: cluster-a, »weight: 70}, local]`), 'policies[0].targets[0].weight', /shares nothing/],
+    ['all weights 0', policy(`${backend}, select: weighted, »targets: [{peer: cluster-a, weight: 0}, {local: true, weight: 0}]`), 'policies[0].targets', /every target has weight 0/],
+    ['no next', policy(`${backend}, targets: [cluster-a, local], »nextOn: []`), 'policies[0].nextOn', /no target but the first/]
+  ] // prettier-ignore
+  for (const [name, text, path, says] of rows) {
+    const before = text.slice(0, text.indexOf('»')).split('\n')
+    const place = { line: before.length, column: before.at(-1)!.length + 1, path }
+    const { warnings } = parseConfig({ text: text.replace('»', ''), hash: '' }, 'peerdns.yaml', options)
+    t.match(warnings, [{ ...place, message: says }], name)
+    t.equal(warnings.length, 1, `${name}: nothing else`)
+  }
+  const well = [
+    policy(`${backend}, targets: [cluster-a, local], trickle: 5`),
+    policy(`${backend}, targets: [{peer: cluster-a, weight: 70}, local], select: weighted`),
+    policy(`${backend}, targets: [cluster-a, {local: true, weight: 0}]`),
+    policy(`${backend}, targets: [cluster-a], nextOn: []`)
+  ]
+  for (const text of well) t.same(parseConfig({ text, hash: '' }, 'peerdns.yaml', options).warnings, [], text)
 })
