@@ -98,7 +98,7 @@ class ProbedPeer {
         clock: parts.clock,
         random: parts.random,
         servers: () => this.peer.servers(),
-        ask: this.#askAlone(parts)
+        ask: this.#askAlone(parts, false)
       }
     )
   }
@@ -108,7 +108,7 @@ class ProbedPeer {
       clock: parts.clock,
       probeName,
       servers: () => this.peer.servers(),
-      ask: this.#askAlone(parts),
+      ask: this.#askAlone(parts, true),
       onChange: ({ server, isDoubtful, reason }) => {
         const change = isDoubtful ? 'up -> doubtful' : 'doubtful -> up'
         parts.events.add({ kind: 'health', peer: this.peer.id, text: `${server} ${change}: ${reason}` })
@@ -121,12 +121,12 @@ class ProbedPeer {
     })
   }
 
-  /** Asks one server and no other, outside of the limits for questions of clients. */
-  #askAlone({ instanceId }: PeerParts): ProbeAsk {
+  /** Asks one server and no other; unless `isBounded`, outside of the limits for questions of clients. */
+  #askAlone({ instanceId }: PeerParts, isBounded: boolean): ProbeAsk {
     const options = [encodePeerdnsOption({ instances: [instanceId] })]
     return async (server, question, timeoutMs) => {
       const asked = { ...question, zone: rootName, dnssecOk: false, checkingDisabled: false, options }
-      const reply = await this.peer.askServer(server, asked, timeoutMs)
+      const reply = await this.peer.askServer(server, asked, timeoutMs, isBounded)
       return reply.kind === 'failed' ? reply : { ...reply, dataAgeMs: findPeerdnsOption(reply.options)?.ageMs ?? null }
     }
   }

@@ -177,17 +177,22 @@ export class Peer {
   /**
    * Asks one server (`host:port` as in status) and no other, once: for probes. Outside of the limits, and not told to
    * `onOutcome`; an answer counts for the server's RTT. Never rejects.
+   * @param isBounded it takes one of the places of questions in flight, and is not asked where none is free.
    */
-  askServer(server: string, question: PeerQuestion, timeoutMs: number): Promise<PeerReply> {
+  askServer(server: string, question: PeerQuestion, timeoutMs: number, isBounded = false): Promise<PeerReply> {
     const known = this.#table.get(server)
     if (known === undefined || this.#isClosed)
       return Promise.resolve(notAsked('no-server', `${server} is no server of ${this.id}`))
+    if (isBounded && !this.#room.tryEnter()) return Promise.resolve(notAsked('overload', 'no place is free'))
     const flight: Flight = new Flight(
       new PeerQuery(question, this.#options.recursion),
       1,
       this.#attemptParts,
       this.#probeObserver,
-      () => this.#probes.delete(flight)
+      () => {
+        this.#probes.delete(flight)
+        if (isBounded) this.#room.leave()
+      }
     )
     this.#probes.add(flight)
     const reply = flight.join(timeoutMs)
