@@ -365,7 +365,8 @@ export class RunningServer {
       own: {
         zones: clusterZones.zones,
         hasSynced: (zone) => view.hasSynced(zone),
-        signOfLifeAgeMs: () => view.signOfLifeAgeMs()
+        signOfLifeAgeMs: () => view.signOfLifeAgeMs(),
+        silentForMs: () => view.silentForMs()
       },
       primary: this.zonesOut.primary,
       clusterZone: config.cluster.zone,

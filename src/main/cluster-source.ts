@@ -28,6 +28,8 @@ export interface ClusterSource {
   close(): Promise<void>
   /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
   signOfLifeAgeMs(): number | null
+  /** For copies of a hub's zones: how long it has been silent, once that is longer than its lease; else null. */
+  silentForMs?(): number | null
   /** Kinds that are followed one by one; empty for manifests. */
   resources(): readonly ResourceHealth[]
   /** Source clusters that renew a Lease here, and how often one was lost and came back; null where nobody looks at Leases. */

@@ -29,6 +29,8 @@ export class ClusterView {
   readonly #leases: string | null
   #ageMs: number | null = null
   #ageTakenAtMs = Number.NEGATIVE_INFINITY
+  #silentForMs: number | null = null
+  #silenceTakenAtMs = Number.NEGATIVE_INFINITY
 
   /** @param listen where DNS is served, for the address of `ns.dns.<zone>` as long as no Service tells it. */
   constructor(config: Config, listen: readonly ListenAddress[], parts: ClusterViewParts) {
@@ -82,6 +84,17 @@ export class ClusterView {
       this.#ageTakenAtMs = nowMs
     }
     return this.#ageMs
+  }
+
+  /** How long the hub of a node's copies has been silent, once that is longer than its lease; null: it is not, or there is none. */
+  silentForMs(): number | null {
+    if (this.#source.silentForMs === undefined) return null
+    const nowMs = this.#clock.nowMs()
+    if (nowMs - this.#silenceTakenAtMs > ageGoodForMs) {
+      this.#silentForMs = this.#source.silentForMs()
+      this.#silenceTakenAtMs = nowMs
+    }
+    return this.#silentForMs
   }
 
   /** Configured paths of manifests that have not been there yet. */

@@ -21,7 +21,7 @@ function readinessOf(server: RunningServer): Readiness {
     {
       name: 'zone',
       isMet: server.view.zones.hasSynced,
-      detail: `${zone} has been read completely${sourceText(server.view.status())}`
+      detail: `${zone} has been read completely${sourceText(server.view.status())}${silenceText(server.view.silentForMs())}`
     },
     { name: 'serving', isMet: !server.isDraining, detail: 'the server is not being stopped' }
   ]
@@ -29,6 +29,10 @@ function readinessOf(server: RunningServer): Readiness {
 }
 
 const sourceText = (source: SourceStatus): string => ageText(source) + lostText(source)
+
+/** A node goes on with what it has; its clients are told, and so is whoever looks. */
+const silenceText = (silentForMs: number | null): string =>
+  silentForMs === null ? '' : `; the hub has been silent for ${(silentForMs / 1000).toFixed(1)} s, so answers are stale`
 
 /** Source clusters whose endpoints are left out: no reason not to serve, and worth to be seen. */
 function lostText({ sourceClusters }: SourceStatus): string {

@@ -11,6 +11,7 @@ import { hostPortToText, type HostPort } from '../base/host-port.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
+import { MirroredZone } from '../transfer/mirrored-zone.ts'
 import { PeerMirror } from '../transfer/peer-mirror.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { ClusterSource, SourceParts } from './cluster-source.ts'
@@ -98,6 +99,14 @@ export function mirrorSource(
       return Promise.resolve()
     },
     signOfLifeAgeMs: ageMs,
+    silentForMs: () => {
+      let silentForMs: number | null = null
+      for (const zone of mirror.zones) {
+        if (!(zone instanceof MirroredZone) || zone.store === null || zone.isLive()) continue
+        silentForMs = Math.max(silentForMs ?? 0, zone.unconfirmedMs() ?? 0)
+      }
+      return silentForMs
+    },
     resources: () => mirror.status().map(resourceOf),
     sourceClusters: () => null,
     unreadManifests: [],

@@ -5,7 +5,7 @@ import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { Zones } from '../zone/zones.ts'
-import { answerOf, errorAnswer, type Answer } from './answer.ts'
+import { answerOf, errorAnswer, type Answer, type Ede } from './answer.ts'
 
 export type OwnZones = Readonly<{
   zones: Zones
@@ -13,12 +13,15 @@ export type OwnZones = Readonly<{
   hasSynced(zone: ZoneStore): boolean
   /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
   signOfLifeAgeMs(): number | null
+  /** The zones are copies whose hub has been silent for longer than its lease: for so long; null, or not there: they are not. */
+  silentForMs?(): number | null
 }>
 
 /** SRV and NS targets whose addresses ride along; more would only be cut off again. */
 const maxAdditionalTargets = 16
 
 const none: readonly RRset[] = []
+const noEde: readonly Ede[] = []
 
 export const notSyncedAnswer = (): Answer =>
   errorAnswer(RCODE.SERVFAIL, { code: EDE.NOT_READY, text: 'the cluster has not been read yet' })
@@ -42,6 +45,7 @@ export function answerFromZone(own: OwnZones, zone: ZoneStore, question: ZoneQue
     ageMs: own.signOfLifeAgeMs() ?? 0,
     changedAgoMs: Math.max(0, nowEpochMs - zone.lastChangeAtMs)
   } as const
+  const silentForMs = own.silentForMs?.() ?? null
   const isEmpty = question.wantsServiceState && isOfEmptyService(zone, qname)
   if (found.kind === 'answer' || found.kind === 'alias') {
     const sections = {
@@ -51,12 +55,20 @@ export function answerFromZone(own: OwnZones, zone: ZoneStore, question: ZoneQue
       additional: additionalFor(zone, found.rrset)
     }
     const pendingAlias = found.kind === 'alias' ? readNameRdata(found.rrset.rdata[0]!) : null
-    return answerOf(sections, { authoritative: true, origin, isEmpty, pendingAlias })
+    const ede = silentForMs === null ? noEde : [silence(EDE.STALE_ANSWER, silentForMs)]
+    return answerOf(sections, { authoritative: true, origin, isEmpty, pendingAlias, ede })
   }
   const rcode = found.kind === 'nodata' ? RCODE.NOERROR : RCODE.NXDOMAIN
   const sections = { rcode, answer: none, authority: [zone.negativeSoa], additional: none }
-  return answerOf(sections, { authoritative: true, origin, isEmpty })
+  const code = rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
+  const ede = silentForMs === null ? noEde : [silence(code, silentForMs)]
+  return answerOf(sections, { authoritative: true, origin, isEmpty, ede })
 }
+
+const silence = (code: number, silentForMs: number): Ede => ({
+  code,
+  text: `our copy: no sign of life from its hub for ${Math.round(silentForMs / 1000)} s`
+})
 
 /** Whether the name is that of an empty Service, or of a port or host below one. */
 function isOfEmptyService(zone: ZoneStore, qname: DomainName): boolean {

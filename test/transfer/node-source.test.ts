@@ -78,9 +78,18 @@ void test('a node answers as its hub does, and follows it', async (t) => {
   const age = () => resolver.server.view.status().lastSignOfLifeAgeMs!
   t.ok(await until(() => age() > 1_500), 'and its age grows')
 
+  t.ok(await until(async () => (await ask(resolver, web)).ede[0]?.code === 3, 15_000), 'beyond the lease it says so')
+  for (let time = 0; time < 3; time++) t.equal((await ask(resolver, web)).ede[0]?.code, 3, 'each time')
+  t.equal((await ask(resolver, 'none.backend.svc.cluster.local')).ede[0]?.code, 19)
+  const { conditions } = resolver.server.inspect.readiness()
+  t.match(
+    conditions.find(({ name }) => name === 'zone')!,
+    { isMet: true, detail: /the hub has been silent for \d/ }
+  )
   const again = await startInProcess(t, hub(), { objects: objects(['10.0.1.23']), port: own.port })
   t.ok(await until(async () => (await ask(resolver, web)).text === '10.0.1.23', 15_000), 'another instance takes over')
   t.same(serials(resolver.server), serials(again.server))
+  t.ok(await until(async () => (await ask(resolver, web)).ede.length === 0), 'and no reason is left')
 })
 
 void test('before the first transfer nothing is denied; permission is enough', async (t) => {

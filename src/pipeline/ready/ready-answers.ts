@@ -128,6 +128,8 @@ export class ReadyAnswers {
     for (let at = block + field.firstDependency; at < block + field.firstDependency + dependencies * 2; at += 2) {
       if (this.#versions[words[at]!] !== words[at + 1]) return false
     }
+    // What a silent hub's copy says is said with a reason.
+    if (source.from === 'zone' && (this.#parts.own.silentForMs?.() ?? null) !== null) return false
     return source.revision === null || source.revision === this.#parts.standings.revision()
   }
 
