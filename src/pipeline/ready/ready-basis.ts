@@ -61,10 +61,14 @@ export function basisOf(parts: Parts, query: Query, answer: Answer): ReadyBasis 
   if (sections.answer.some(({ type, owner }) => type === RRTYPE.CNAME || owner !== query.qname)) return null
   const match = policyMatchOf(parts, query)
   if ((match?.policy.name ?? null) !== answer.policy) return null
-  if (match !== null && !isFirstTargets(parts, match, answer)) return null
+  if (match !== null && !(isDecisive(match, answer) && isFirstTargets(parts, match, answer))) return null
   if (origin.from === 'zone') return fromZone(parts, query, answer, match)
   return origin.from === 'cache' ? fromCache(parts, query, answer, match) : null
 }
+
+/** False where the other targets had to be looked at first: what they have may change without a sign to us. */
+const isDecisive = ({ policy }: PolicyMatch, { sections, isEmpty }: Answer): boolean =>
+  policy.targets.length === 1 || (sections.rcode !== RCODE.NXDOMAIN && !isEmpty)
 
 /** Whether the policy would let its first target decide for every client that it is for, now and until standings change. */
 function isFirstTargets(parts: Parts, { policy }: PolicyMatch, { origin }: Answer): boolean {
@@ -106,8 +110,6 @@ function fromZone(parts: Parts, query: Query, answer: Answer, match: PolicyMatch
 function fromCache(parts: Parts, query: Query, answer: Answer, match: PolicyMatch | null): ReadyBasis | null {
   const { origin, sections } = answer
   if (origin.from !== 'cache' || origin.staleForMs > 0) return null
-  // With other targets, a denial below a Service rests on what was said of the Service too.
-  if (match !== null && match.policy.targets.length > 1 && sections.rcode === RCODE.NXDOMAIN) return null
   const target = match?.policy.targets.find(({ id }) => id === origin.target)
   const mapping = match === null || target === undefined ? null : zoneMapping(match.mappedZone, target)
   const name = toTheirs(query.qname, mapping)
