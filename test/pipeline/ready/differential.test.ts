@@ -228,7 +228,10 @@ for (const [targets, more] of patterns) {
     }) // prettier-ignore
     await compare('after a change of our zone')
     // What a target further down the order has may come and go, without a sign to us.
-    a.records = a.records.map((record) => ({ ...record, name: record.name.replace(/^a-only\./, 'pod-9.api.').replace(/^idle\./, 'b-only.') }))
+    a.records = a.records.map((record) => ({
+      ...record,
+      name: record.name.replace(/^a-only\./, 'pod-9.api.').replace(/^idle\./, 'b-only.')
+    }))
     c.records = [...c.records, ...recordsOf('172.30.3').map((record) => ({ ...record, name: record.name.replace(/^a-only\./, 'nobody.') }))] // prettier-ignore
     for (const when of ['once their names have changed', 'and again']) {
       both.clock.move(60_000)
