@@ -212,8 +212,9 @@ export const transfersWaiting = 1_000
 export const transferTimeoutMs = 120_000
 /** Suffixes given away as zones that are known at the same time; the one asked for longest ago goes first. */
 export const transferParts = 256
-/** Largest file with a TSIG secret. */
+/** Largest file with a TSIG secret, and the shortest secret that is not warned of. */
 export const keyFileOctets = 4_096
+export const keySecretMinOctets = 16
 /** Zones that all connections together may be told of by NOTIFY. */
 export const notifySubscriptions = 4_000
 /** Zones that one connection may be told of. */

@@ -73,7 +73,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
 }
 
 /** An absolute path of what stands in the file: `~` is the home folder, relative paths start at the file's folder. */
-function absolutePath(written: string, { folder, home }: Surroundings): string {
+export function absolutePath(written: string, { folder, home }: Pick<Surroundings, 'folder' | 'home'>): string {
   if (written === '~' || written.startsWith('~/')) return join(home, written.slice(1))
   return isAbsolute(written) ? written : resolve(folder, written)
 }

@@ -9,11 +9,26 @@ type Placed<Value> = { path: readonly PathStep[]; value: Value }
 export function checkAddresses(draft: FileDraft, options: CheckOptions): void {
   checkListeners(draft, options)
   const listen = (draft.listen ?? []).filter((address) => address !== undefined)
+  checkNotified(draft, listen, options)
   for (const { path, value } of serversAsked(draft)) {
     const own = ownAddress(listen, value, options.localAddresses)
     if (own === null) continue
     const message = `\`${hostPortToText(value.host, value.port)}\` is a forward to ourselves: we listen on ${own}`
     options.report({ path, at: 'value', message, expected: 'the address of another server' })
+  }
+}
+
+function checkNotified({ transfer }: FileDraft, listen: readonly ListenAddress[], options: CheckOptions): void {
+  for (const [index, server] of (transfer?.notify ?? []).entries()) {
+    const own = server === undefined ? null : ownAddress(listen, server, options.localAddresses)
+    if (own === null || server === undefined) continue
+    const message = `\`${hostPortToText(server.host, server.port)}\` is this server itself: we listen on ${own}`
+    options.report({
+      path: ['transfer', 'notify', index],
+      at: 'value',
+      message,
+      expected: 'the address of a secondary'
+    })
   }
 }
 

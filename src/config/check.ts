@@ -6,10 +6,10 @@ import { checkAddresses } from './check-addresses.ts'
 import { checkCluster } from './check-cluster.ts'
 import { checkPolicies } from './check-policies.ts'
 import { checkRecords } from './check-records.ts'
+import { checkKeys } from './check-keys.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { wordList } from './option.ts'
 import { hasUnknownKey } from './read-draft.ts'
-import { nameToText, type DomainName } from '../wire/name.ts'
 
 export function checkDraft(draft: FileDraft, options: CheckOptions): void {
   checkCluster(draft, options)
@@ -46,19 +46,6 @@ function checkOverrides({ overrides, cluster }: FileDraft, { report }: CheckOpti
 
 /** A probe that waits longer than this many probes take would never tell in time. */
 const maxProbesWaiting = 10
-
-/** Keys that transfers into here are signed with have to be there. */
-function checkKeys(draft: FileDraft, { report }: CheckOptions): void {
-  const known = (draft.transfer?.keys ?? []).flatMap((key) => (key?.name === undefined ? [] : [key.name]))
-  const check = (key: DomainName | undefined, path: string[]): void => {
-    if (key === undefined || known.includes(key)) return
-    const expected =
-      known.length === 0 ? 'a key of `transfer.keys`, where there is none' : wordList(known.map(nameToText))
-    report({ path, at: 'value', message: `\`transfer.keys\` has no key ${nameToText(key)}`, expected })
-  }
-  check(draft.cluster?.source?.key, ['cluster', 'source', 'key'])
-  for (const [name, peer] of Object.entries(draft.peers ?? {})) check(peer?.key, ['peers', name, 'key'])
-}
 
 function checkPeers(draft: FileDraft, { report, warn, isWritten }: CheckOptions): void {
   for (const [name, peer] of Object.entries(draft.peers ?? {})) {

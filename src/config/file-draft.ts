@@ -12,6 +12,8 @@ export type CheckOptions = Readonly<{
   warn: Report
   /** Whether this stands in the file, rather than its default. */
   isWritten(path: readonly PathStep[]): boolean
+  /** The secret in the file of this path, as it is written; throws TextError. null: files are not looked at. */
+  secretOf: ((path: string) => Uint8Array) | null
   /** The line where the value at a path stands. */
   lineOf(path: readonly PathStep[]): number
   /** Addresses of this machine's interfaces, canonical; a listener on 0.0.0.0 or :: has them all. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { configMistakes } from '../base/limits.ts'
-import { buildConfig } from './build.ts'
+import { absolutePath, buildConfig } from './build.ts'
 import { checkDraft } from './check.ts'
 import type { Config } from './config.ts'
 import { ConfigError, pathToText, type ConfigProblem, type PathStep, type Position } from './problem.ts'
@@ -16,6 +16,8 @@ export type LoadOptions = Readonly<{
   home: string
   /** Addresses of this machine's interfaces: a listener on 0.0.0.0 or :: has them all. */
   localAddresses?: readonly string[]
+  /** Reads the secret of a key from the file with this absolute path; throws TextError. Without it none is looked at. */
+  readSecret?(path: string): Uint8Array
 }>
 
 /** The content of a configuration file and its hash, which tells whether it changed. */
@@ -77,12 +79,16 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
   const positionOf = (path: readonly PathStep[], at: 'key' | 'value' = 'key'): Position =>
     source.positionOf({ path, at })
   if (draft !== undefined) {
-    const { localAddresses = [] } = options
+    const { localAddresses = [], readSecret, home } = options
+    const folder = dirname(resolve(file))
+    const secretOf =
+      readSecret === undefined ? null : (path: string) => readSecret(absolutePath(path, { folder, home }))
     const isWritten = (path: readonly PathStep[]): boolean => isIn(source.content, path)
     checkDraft(draft, {
       report,
       warn: tellIn(warnings),
       isWritten,
+      secretOf,
       localAddresses,
       lineOf: (path) => positionOf(path, 'value').line
     })

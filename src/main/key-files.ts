@@ -1,10 +1,9 @@
 /** TSIG keys whose secrets lie in files, read again when the files change, as mounted Secrets do. */
-import { readFileSync, statSync } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
 import { watchPaths, type FileWatch } from '../base/file-watch.ts'
-import { keyFileOctets } from '../base/limits.ts'
 import type { Logger } from '../base/log.ts'
 import type { TransferKeyConfig } from '../config/config.ts'
+import { readKeySecret } from '../config/key-secret.ts'
 import type { TsigKey } from '../transfer/tsig-signer.ts'
 import { nameToText } from '../wire/name.ts'
 
@@ -56,7 +55,7 @@ export class KeyFiles {
   #read(): void {
     this.#keys = this.#configured.flatMap(({ name, algorithm, file }) => {
       try {
-        return [{ name, algorithm, secret: readSecret(file) }]
+        return [{ name, algorithm, secret: readKeySecret(file) }]
       } catch (error) {
         const known = this.#keys.find((key) => key.name === name && key.algorithm === algorithm)
         const { message } = error as Error
@@ -66,12 +65,4 @@ export class KeyFiles {
       }
     })
   }
-}
-
-/** @throws Error where the file is away, too large, or not base64. */
-function readSecret(file: string): Uint8Array {
-  if (statSync(file).size > keyFileOctets) throw new Error(`larger than ${keyFileOctets} octets`)
-  const text = readFileSync(file, 'latin1').replaceAll(/\s/g, '')
-  if (text === '' || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw new Error('not base64')
-  return Uint8Array.from(Buffer.from(text, 'base64'))
 }

@@ -5,6 +5,7 @@
  */
 import * as fc from 'fast-check'
 import { test } from 'tap'
+import { readKeySecret } from '../../src/config/key-secret.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { ConfigError, problemToText, type ConfigProblem } from '../../src/config/problem.ts'
 
@@ -125,6 +126,8 @@ const crossRows: Row[] = [
   { name: 'misspelt place of overrides', text: file('overrides: {»fiel: x}'), path: 'overrides.fiel', says: /unknown key/, nearest: 'file' },
   { name: 'misspelt target', text: policy(`${backend}, targets: [{»per: cluster-a}]`), path: 'policies[0].targets[0].per', says: /unknown key/, nearest: 'peer' },
   { name: 'a target that is not local', text: policy(`${backend}, targets: [{local: »false}]`), path: 'policies[0].targets[0].local', says: /`false` makes nobody of it/ },
+  { name: 'equal keys', text: file('transfer:', '  allow: [private]', '  keys:', '  - {name: One.example, file: k}', '  - {name: »one.example., file: l}'), path: 'transfer.keys[1].name', says: /one\.example\. already, on line 5/ },
+  { name: 'NOTIFY to ourselves', text: file('listen: ["127.0.0.1:5302"]', 'transfer: {allow: [private], notify: [192.0.2.1, »"127.0.0.1:5302"]}'), path: 'transfer.notify[1]', says: /this server itself: we listen on 127\.0\.0\.1:5302/ },
   { name: 'equal zones', text: inCluster('clustersetZone: »Cluster.Local.'), path: 'cluster.clustersetZone', says: /the same one/ },
   { name: 'CNAME beside another type', text: inCluster('records:', '- a.cluster.local. A 192.0.2.1', '- »A.cluster.local. CNAME b.example.'), path: 'cluster.records[1]', says: /stands alone.*line 5/ },
   { name: 'wildcard record', text: inCluster('records: [»"*.backend.svc.cluster.local. 10 A 192.0.2.1"]'), path: 'cluster.records[0]', says: /\*\.backend\.svc\.cluster\.local\. is answered for nothing but a literal `\*`/, expects: /a record for each name/ },
@@ -392,4 +395,44 @@ void test('parseConfig warns of settings that change nothing, with their place',
     policy(`${backend}, targets: [cluster-a], nextOn: []`)
   ]
   for (const text of well) t.same(parseConfig({ text, hash: '' }, 'peerdns.yaml', options).warnings, [], text)
+})
+
+void test('parseConfig looks at the secrets of keys', async (t) => {
+  const folder = t.testdir({
+    good: 'YSBzZWNyZXQgb2Ygc2V2ZW50ZWVuIQ==\n',
+    short: 'c2VjcmV0',
+    empty: ' \n',
+    hex: 'not base64!',
+    cut: 'YSBzZWNyZXQgb2Y',
+    large: 'A'.repeat(5_000),
+    dir: {}
+  })
+  const parse = (name: string) =>
+    parseConfig(
+      { text: file(`transfer: {allow: [private], keys: [{name: k, file: ${name}}]}`), hash: '' },
+      `${folder}/peerdns.yaml`,
+      { ...options, readSecret: readKeySecret }
+    )
+  t.same(parse('good').warnings, [])
+  const place = { path: 'transfer.keys[0].file', line: 2, column: 53 }
+  t.match(parse('short').warnings, [{ ...place, message: /6 octets: fewer than 16/ }])
+  const rows: [name: string, says: RegExp][] = [
+    ['away', /`away`: there is no such file/],
+    ['empty', /it is empty/],
+    ['hex', /not base64/],
+    ['cut', /not base64/],
+    ['large', /larger than 4096 octets/],
+    ['dir', /cannot be read/]
+  ]
+  for (const [name, says] of rows) {
+    const problems = (() => {
+      try {
+        return parse(name).warnings
+      } catch (error) {
+        return (error as ConfigError).problems
+      }
+    })()
+    t.match(problems, [{ ...place, message: says, expected: /base64/ }], name)
+    t.equal(problems.length, 1, name)
+  }
 })

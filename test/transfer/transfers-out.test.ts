@@ -220,7 +220,11 @@ void test('transfers: with keys, only to those who sign with one; dig and kdig c
   writeFileSync(join(folder, 'two'), secrets.two)
   const key = (name: string, algorithm: string): string =>
     `{name: ${name}.example, algorithm: ${algorithm}, file: ${join(folder, name)}}`
-  const list = [key('one', 'hmac-sha256'), key('two', 'hmac-sha512'), key('missing', 'hmac-sha256')].join(', ')
+  const list = [key('one', 'hmac-sha256'), key('two', 'hmac-sha512')].join(', ')
+  const unreadable = clusterB(
+    `forward: []\ntransfer: {allow: [127.0.0.1], keys: [${list}, ${key('missing', 'hmac-sha256')}]}\n`
+  )
+  await t.rejects(startInProcess(t, unreadable, { objects }), /missing`: there is no such file/, 'nothing starts')
   const many = Array.from({ length: 800 }, (_, i) => service(`s${i}.big`, `10.1.${i >> 8}.${i & 255}`)).flat()
   const server = await startInProcess(t, clusterB(`forward: []\ntransfer: {allow: [127.0.0.1], keys: [${list}]}\n`), {
     objects: [...objects, ...many]
