@@ -12,13 +12,15 @@ export type BenchOptions = Readonly<{
   /** How often every run is repeated. */
   rounds: number
   isQuick: boolean
+  /** peerdns' option of that name: `off` measures it on plain node:dgram. */
+  batching: 'auto' | 'off'
   /** How long each run may wait until others leave the cores alone, in seconds. */
   patienceSeconds: number
   /** Where latest.md and latest.json go; null: nowhere. */
   resultsFolder: string | null
 }>
 
-export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--out FOLDER | --no-files]
+export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--batching off] [--out FOLDER | --no-files]
 
 Compares peerdns with other servers in the same run and writes bench/results/latest.md and latest.json.
 
@@ -27,6 +29,7 @@ Compares peerdns with other servers in the same run and writes bench/results/lat
   --seconds   length of one run of dnsperf, 1 to 60 (default 3)
   --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
   --patience  how long each run waits at most for a moment in which others leave the cores alone, 0 to 60 (default 2)
+  --batching  peerdns' option of that name: auto (default), or off for plain node:dgram
   --out       folder for the results (default bench/results)
   --no-files  the table on the terminal only
 
@@ -45,6 +48,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
         seconds: { type: 'string' },
         rounds: { type: 'string' },
         patience: { type: 'string' },
+        batching: { type: 'string', default: 'auto' },
         out: { type: 'string' },
         'no-files': { type: 'boolean', default: false }
       }
@@ -61,9 +65,11 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
   if (seconds === null) return '--seconds takes a whole number from 1 to 60'
   if (rounds === null) return '--rounds takes a whole number from 1 to 25'
   if (patienceSeconds === null) return '--patience takes a whole number from 0 to 60'
+  const { batching } = values
+  if (batching !== 'auto' && batching !== 'off') return '--batching takes auto or off'
   const out = values.out ?? (values.quick ? null : 'bench/results')
   const resultsFolder = values['no-files'] ? null : out
-  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, patienceSeconds, resultsFolder }
+  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, batching, patienceSeconds, resultsFolder }
 }
 
 function wholeNumber(text: string, min: number, max: number): number | null {

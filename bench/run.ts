@@ -54,10 +54,15 @@ async function main(options: BenchOptions): Promise<void> {
   if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
   if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
   if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
+  if (options.batching === 'off') note('peerdns read and sent one datagram at a time (`batching: off`).')
   // Read now: somebody may commit while this runs.
   const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, dnsperf })
   const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
-  const rivals: Rivals = { peerdns: await buildPeerdns(root, workspace.folder), coredns, unbound }
+  const rivals: Rivals = {
+    peerdns: { ...(await buildPeerdns(root, workspace.folder)), batching: options.batching },
+    coredns,
+    unbound
+  }
 
   let throughput: ThroughputResult[] = []
   let latency: LatencyResult[] = []

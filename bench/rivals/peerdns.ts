@@ -6,14 +6,29 @@ import { manifestsOf, zone } from '../dataset.ts'
 import type { ForwardRole, Place, ServerPlan, ZoneRole } from './server-plan.ts'
 
 /** The command as it is run: Node, its options, and the file to run. */
-export type PeerdnsProgram = Readonly<{ node: string; nodeOptions: readonly string[]; main: string }>
+export type PeerdnsProgram = Readonly<{
+  node: string
+  nodeOptions: readonly string[]
+  main: string
+  /** The configuration's option; auto by default. */
+  batching?: 'auto' | 'off'
+}>
 
 type Document = Readonly<Record<string, unknown>>
 
 function planOf(program: PeerdnsProgram, place: Place, cluster: Document, more: Document, setUp: string): ServerPlan {
   const file = join(place.folder, 'config.yaml')
   const listen = { listen: [`127.0.0.1:${place.port}`], admin: `127.0.0.1:${place.adminPort}`, forward: [] }
-  writeFileSync(file, stringify({ cluster: { zone, ...cluster }, ...listen, log: { level: 'warn' }, ...more }))
+  writeFileSync(
+    file,
+    stringify({
+      cluster: { zone, ...cluster },
+      ...listen,
+      batching: program.batching ?? 'auto',
+      log: { level: 'warn' },
+      ...more
+    })
+  )
   const args = [...program.nodeOptions, program.main, 'serve', '--config', file]
   return { id: 'peerdns', title: 'peerdns', setUp, command: program.node, args, port: place.port }
 }

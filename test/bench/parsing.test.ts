@@ -111,9 +111,17 @@ test('costsOf counts functions within the window, recursion once', async (t) => 
 
 test('parseOptions takes known cases and numbers in range', async (t) => {
   t.match(parseOptions(['--quick', '--only', 'srv,start']), { seconds: 1, rounds: 2, resultsFolder: null })
-  t.match(parseOptions([]), { seconds: 3, rounds: 5, resultsFolder: 'bench/results' })
+  t.match(parseOptions([]), { seconds: 3, rounds: 5, batching: 'auto', resultsFolder: 'bench/results' })
+  t.match(parseOptions(['--batching', 'off']), { batching: 'off' })
   t.match(parseOptions(['--seconds', '10', '--no-files']), { seconds: 10, resultsFolder: null })
-  for (const wrong of [['--only', 'all'], ['--rounds', '0'], ['--seconds', 'x'], ['--fast'], ['--patience', '-1']]) {
+  for (const wrong of [
+    ['--only', 'all'],
+    ['--rounds', '0'],
+    ['--seconds', 'x'],
+    ['--fast'],
+    ['--patience', '-1'],
+    ['--batching', 'on']
+  ]) {
     t.type(parseOptions(wrong), 'string', wrong.join(' '))
   }
 })
