@@ -6,6 +6,7 @@ import {
   answerOf,
   errorAnswer,
   isDenial,
+  lowestTtlSeconds,
   settledSections,
   staleForMs,
   unlimitedTtlSeconds,
@@ -39,7 +40,7 @@ export function conclude(
     step: 'policy',
     detail: `${policy.name}: ${decision.kind}${'target' in decision ? ` ${name(decision.target)}` : ''}`
   })
-  if (decision.kind === 'use') return withCaps(decision.reply, talk, [])
+  if (decision.kind === 'use') return withOtherDenials(withCaps(decision.reply, talk, []), talk)
   if (decision.kind === 'merge') return withCaps(mergedAnswer(decision.replies, talk), talk, [])
   if (decision.kind === 'stale') {
     // What a dead target said last may still be within its TTL: then nothing about it is stale.
@@ -63,6 +64,17 @@ export function conclude(
     ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
   }
   return { ...errorAnswer(RCODE.SERVFAIL, ...ede), policy: policy.name }
+}
+
+/** A denial rests on every target that denied, and one of them may have done so a while ago. RFC 2308 §5. */
+function withOtherDenials(answer: Answer, { outcomes }: Deliberation): Answer {
+  if (answer.sections.rcode !== RCODE.NXDOMAIN) return answer
+  let { maxTtlSeconds } = answer
+  for (const outcome of outcomes) {
+    if (outcome?.kind !== 'absent') continue
+    maxTtlSeconds = Math.min(maxTtlSeconds, lowestTtlSeconds(outcome.reply) ?? maxTtlSeconds)
+  }
+  return maxTtlSeconds === answer.maxTtlSeconds ? answer : { ...answer, maxTtlSeconds }
 }
 
 /** The union of several answers. It counts as the first one's, and is authoritative only if all are. */
