@@ -17,6 +17,8 @@ test('peers drain and undrain: the next target answers, also after a restart, un
   const where = { address, port: Number(port) }
   const env = { PEERDNS_ADMIN: adminUrl, USER: 'alice' }
   t.equal((await ask(where, api)).text, '172.30.1.0')
+  // The first probe's success is a change too: it must not come after the drain.
+  t.ok(await until(async () => / up /.test((await command('peers list', env)).out)))
   t.match(await command('peers drain cluster-a --for 10m --reason upgrade', env), { code: 0, err: '', out: /^peer cluster-a is drained for (10m0s|9m5\ds), until \S+; kept in the file / }) // prettier-ignore
   t.equal((await ask(where, api)).text, '10.1.1.20', 'at once, though the answer is cached')
   t.match((await command('peers list', env)).out, /cluster-a .* drained for 9m5\ds by alice: upgrade\n/)
