@@ -50,6 +50,16 @@ export class ExportRule {
     return service === undefined ? this.#ofServices.has(namespace) : this.#services.has(`${namespace}/${service}`)
   }
 
+  /** Whether the lists name exactly this namespace or Service. */
+  names(name: DomainName): boolean {
+    const zone = this.#schemaZones.find((apex) => isAtOrBelow(name, apex))
+    if (zone === undefined) return false
+    const [root, namespace, service, ...more] = labelsBelow(name, zone).toReversed()
+    if (root !== 'svc' || namespace === undefined || more.length > 0) return false
+    if (service !== undefined) return this.#services.has(`${namespace}/${service}`)
+    return this.#namespaces.has(namespace) || this.#ofServices.has(namespace)
+  }
+
   /** The RRset without what may not be seen; null where nothing is left. PTR records show the names they point to. */
   visible(rrset: RRset): RRset | null {
     if (this.isOpen) return rrset

@@ -22,7 +22,8 @@ export type ZoneSource = Readonly<{
 
 /**
  * - a part: the name is one of a zone that is given away.
- * - `not-authoritative`: no zone of ours, and no suffix of one that can be given away.
+ * - `not-authoritative`: no zone of ours, and no suffix of one that can be given away; for servers that are no peerdns
+ *   also a namespace or Service that does not exist.
  * - `hidden`: the export policy does not show it.
  */
 export type PartFound = ZonePart | 'not-authoritative' | 'hidden'
@@ -83,7 +84,24 @@ export class ZoneParts {
     const store = this.#storeOf(apex)
     if (store === null) return 'not-authoritative'
     if (!this.#rule.shows(apex)) return 'hidden'
-    return this.#part(this.source.given(store, toPeerdns), apex)
+    const given = this.source.given(store, toPeerdns)
+    if (apex !== store.apex && !toPeerdns && !this.#isThere(given, apex)) return 'not-authoritative'
+    return this.#part(given, apex)
+  }
+
+  /**
+   * Whether a suffix can be taken by a server that would keep an empty zone for a name that nobody meant. Who took it
+   * while it existed has to hear that it is empty now.
+   */
+  #isThere(store: ZoneStore, apex: DomainName): boolean {
+    const isTop = labelsBelow(apex, store.apex).length === 1
+    return (
+      isTop ||
+      store.exists(apex) ||
+      this.#rule.names(apex) ||
+      this.#parts.get(store)!.has(apex) ||
+      !this.source.isReady()
+    )
   }
 
   /** Ends listening to the stores. */
