@@ -7,6 +7,7 @@ import { startCoreDns } from './support/coredns.ts'
 import { dig } from './support/dig.ts'
 import { settled } from './support/eventually.ts'
 import type { KubeObject } from './support/kinds.ts'
+import { annotationOf } from './support/kwok-stages.ts'
 import { addressesOf, recordedCluster, slicesByService } from './support/recorded-cluster.ts'
 import { clusterSuite } from './support/suite.ts'
 
@@ -101,7 +102,7 @@ clusterSuite('clusters', async (t) => {
     }
     const before = new Set((await podsOf('shop', 'cartservice')).map(nameOf))
     await a.kubectl(['--namespace=shop', 'rollout', 'restart', 'deployment/cartservice'])
-    await a.kubectl(['--namespace=shop', 'rollout', 'status', 'deployment/cartservice', '--timeout=20s'])
+    await a.kubectl(['--namespace=shop', 'rollout', 'status', 'deployment/cartservice', '--timeout=60s'])
     const after = await settled(async () => podsOf('shop', 'cartservice'), (pods) => pods.length === 3) // prettier-ignore
     t.same(after.map(nameOf).filter((name) => before.has(name)), [], 'a rollout replaces every pod') // prettier-ignore
     await a.api.delete('Pod', { namespace: 'shop', name: nameOf(after[0]) })
@@ -115,7 +116,7 @@ clusterSuite('clusters', async (t) => {
   await t.test('StatefulSet: restarted pods keep their names', async (t) => {
     const before = new Map((await podsOf('data', 'postgres')).map((pod) => [nameOf(pod), pod.metadata?.uid]))
     await a.kubectl(['--namespace=data', 'rollout', 'restart', 'statefulset/postgres'])
-    await a.kubectl(['--namespace=data', 'rollout', 'status', 'statefulset/postgres', '--timeout=20s'])
+    await a.kubectl(['--namespace=data', 'rollout', 'status', 'statefulset/postgres', '--timeout=60s'])
     const pods = await settled(
       async () => podsOf('data', 'postgres'),
       (found) => found.length === 3 && found.every((pod) => before.get(nameOf(pod)) !== pod.metadata?.uid)
@@ -129,7 +130,7 @@ clusterSuite('clusters', async (t) => {
     t.same(addressesOf(slices), addresses)
   })
 
-  await t.test('pods: unready, slow to start, slow to go', async (t) => {
+  await t.test('pods: unready, held back from starting, held back from going', async (t) => {
     const [first] = await podsOf('shop', 'adservice')
     const key = { namespace: 'shop', name: nameOf(first) }
     await a.api.setPodReady(key, false)
@@ -150,15 +151,17 @@ clusterSuite('clusters', async (t) => {
       metadata: { name: 'slow', namespace: 'backend' },
       spec: { clusterIP: 'None', selector: labels, ports: [{ name: 'http', port: 80 }] }
     })
-    await a.api.create(pod('slow-start', { 'e2e.peerdns/ready-after': '1s' }))
-    await a.api.create(pod('slow-end', { 'e2e.peerdns/gone-after': '1s' }))
+    await a.api.create(pod('slow-start', { [annotationOf('start')]: '' }))
+    await a.api.create(pod('slow-end', { [annotationOf('end')]: '' }))
     const stateOf = async () => slicesByService(await slicesOf('backend', 'slow'))['backend/slow']?.endpoints ?? []
-    const until = async (wanted: string[]) => settled(stateOf, (found) => found.join() === wanted.join(), { everyMs: 5 }) // prettier-ignore
+    const until = async (wanted: string[]) => settled(stateOf, (found) => found.join() === wanted.join())
     const [gone, ready, serving] = ['- a-node-1 gone', '- a-node-1 ready', '- a-node-1 serving'] as const
     t.same(await until([gone, ready]), [gone, ready], 'one starts')
+    await a.api.letGo({ namespace: 'backend', name: 'slow-start' }, 'start')
     t.same(await until([ready, ready]), [ready, ready], 'and has started')
     await a.api.delete('Pod', { namespace: 'backend', name: 'slow-end' })
     t.same(await until([ready, serving]), [ready, serving], 'one terminates, and serves on')
+    await a.api.letGo({ namespace: 'backend', name: 'slow-end' }, 'end')
     t.same(await until([ready]), [ready], 'and is gone')
   })
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export type WaitOptions = Readonly<{
-  /** 20 s unless told. */
+  /** 60 s unless told: what comes in the end may take its time on a busy machine. */
   timeoutMs?: number
   /** Between two tries; 25 ms unless told. */
   everyMs?: number
@@ -13,7 +13,7 @@ export type WaitOptions = Readonly<{
  * @throws the last attempt's error where the time runs out.
  */
 export async function eventually<T>(attempt: () => Promise<T>, options: WaitOptions = {}): Promise<T> {
-  const { timeoutMs = 20_000, everyMs = 25 } = options
+  const { timeoutMs = 60_000, everyMs = 25 } = options
   const startedMs = performance.now()
   for (;;) {
     try {

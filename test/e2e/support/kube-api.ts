@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { resources, type Kind, type KindMap, type KubeObject, type Resource } from './kinds.ts'
+import { annotationOf, type HeldBack } from './kwok-stages.ts'
 
 export type KubeApiOptions = Readonly<{
   /** `https://127.0.0.1:PORT` */
@@ -151,6 +152,11 @@ export class KubeApi {
     const status = isReady ? 'True' : 'False'
     const conditions = ['Ready', 'ContainersReady'].map((type) => ({ type, status }))
     await this.patchStrategic('Pod', key, { status: { conditions } }, 'status')
+  }
+
+  /** Lets a pod start or end that an annotation holds back (`kwok-stages.ts`). */
+  async letGo(key: ObjectKey, held: HeldBack): Promise<void> {
+    await this.patch('Pod', key, { metadata: { annotations: { [annotationOf(held)]: null } } })
   }
 
   /** The body of any path, `/readyz` for instance. @throws KubeApiError for every status but 2xx. */

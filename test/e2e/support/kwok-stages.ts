@@ -1,16 +1,21 @@
 /**
  * What kwok does to nodes and pods, as its Stage objects: nodes and pods are ready at once, and deleted pods are gone
- * at once. Two annotations of a pod slow that down, with a Go duration as their value:
+ * at once. Two annotations of a pod, with any value, hold that back until the test takes them away (`KubeApi.letGo`):
  *
- * - `e2e.peerdns/ready-after: 2s`: the pod has an address, and gets ready only then;
- * - `e2e.peerdns/gone-after: 2s`: a deleted pod terminates for so long, and stays in its EndpointSlice as serving.
+ * - `e2e.peerdns/held-start`: the pod has an address, and does not get ready;
+ * - `e2e.peerdns/held-end`: a deleted pod terminates on, and stays in its EndpointSlice as serving.
+ *
+ * No stage waits for a time: a state that a timer ends may be over before anybody has seen it.
  *
  * Once a pod is ready its conditions are nobody's: `KubeApi.setPodReady` flips them.
  */
 const isDeleted = (operator: 'Exists' | 'DoesNotExist') => `{key: '.metadata.deletionTimestamp', operator: ${operator}}`
 const hasAddress = (operator: 'Exists' | 'DoesNotExist') => `{key: '.status.podIP', operator: ${operator}}`
-const annotation = (name: string) => `'.metadata.annotations["e2e.peerdns/${name}"]'`
-const isSlow = (operator: 'Exists' | 'DoesNotExist') => `{key: ${annotation('ready-after')}, operator: ${operator}}`
+/** What a test holds back of a pod: its start, or its end. */
+export type HeldBack = 'start' | 'end'
+export const annotationOf = (held: HeldBack) => `e2e.peerdns/held-${held}`
+const isHeld = (held: HeldBack, operator: 'Exists' | 'DoesNotExist') =>
+  `{key: '.metadata.annotations["${annotationOf(held)}"]', operator: ${operator}}`
 /** The reason that pods carry which are not ready yet, as opposed to those that a test made so. */
 const starting = 'Starting'
 
@@ -19,19 +24,16 @@ type StageOptions = Readonly<{
   kind: 'Node' | 'Pod'
   /** All of them have to hold. */
   when: readonly string[]
-  /** The annotation that says how long to wait. */
-  delay?: string
   next: string
 }>
 
-const stage = ({ name, kind, when, delay, next }: StageOptions): string => `apiVersion: kwok.x-k8s.io/v1alpha1
+const stage = ({ name, kind, when, next }: StageOptions): string => `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata: {name: ${name}}
 spec:
   resourceRef: {apiGroup: v1, kind: ${kind}}
   selector:
     matchExpressions:${when.map((expression) => `\n    - ${expression}`).join('')}
-${delay === undefined ? '' : `  delay: {durationMilliseconds: 0, durationFrom: {expressionFrom: ${annotation(delay)}}}`}
   next:
 ${next}`
 
@@ -90,13 +92,13 @@ export const stagesText = (ipv6Prefix: string | null): string =>
     stage({
       name: 'pod-ready',
       kind: 'Pod',
-      when: [isDeleted('DoesNotExist'), hasAddress('DoesNotExist'), isSlow('DoesNotExist')],
+      when: [isDeleted('DoesNotExist'), hasAddress('DoesNotExist'), isHeld('start', 'DoesNotExist')],
       next: running(true, ipv6Prefix)
     }),
     stage({
       name: 'pod-starting',
       kind: 'Pod',
-      when: [isDeleted('DoesNotExist'), hasAddress('DoesNotExist'), isSlow('Exists')],
+      when: [isDeleted('DoesNotExist'), hasAddress('DoesNotExist'), isHeld('start', 'Exists')],
       next: running(false, ipv6Prefix)
     }),
     stage({
@@ -104,17 +106,15 @@ export const stagesText = (ipv6Prefix: string | null): string =>
       kind: 'Pod',
       when: [
         isDeleted('DoesNotExist'),
-        isSlow('Exists'),
+        isHeld('start', 'DoesNotExist'),
         `{key: '.status.conditions.[] | select( .type == "Ready" ) | .reason', operator: In, values: [${starting}]}`
       ],
-      delay: 'ready-after',
       next: `    statusTemplate: |\n${readiness(true)}`
     }),
     stage({
       name: 'pod-gone',
       kind: 'Pod',
-      when: [isDeleted('Exists')],
-      delay: 'gone-after',
+      when: [isDeleted('Exists'), isHeld('end', 'DoesNotExist')],
       next: '    finalizers: {empty: true}\n    delete: true\n'
     })
   ].join('---\n')
