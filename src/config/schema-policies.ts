@@ -64,7 +64,7 @@ export const policySection = section({
   nextOn: option(
     list(word('unreachable', 'absent', 'empty')),
     ['unreachable', 'absent', 'empty'],
-    'When the next target is asked: no usable answer; NXDOMAIN; a Service without ready endpoints.'
+    'When the next target is asked (with `merge`: when those behind it still count): no usable answer; NXDOMAIN; a Service without ready endpoints.'
   ),
   clients: option(
     z.union([word('everyone'), list(networks(), 1)]),

@@ -4,7 +4,7 @@
  */
 import { allDownBudgetMs, queryBudgetMs } from '../base/limits.ts'
 import { decide, decideMerge, type Decision } from '../policy/decide.ts'
-import type { KubernetesName } from '../policy/kubernetes-name.ts'
+import { isOfSinglePod, type KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Policy } from '../policy/policy.ts'
 import { isMergedType } from '../policy/merge.ts'
@@ -53,10 +53,6 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name:
   return talk
 }
 
-/** Names of one pod, `<host>.<svc>` and those below `pod`: no two clusters mean the same one. */
-const isOfSinglePod = (qname: DomainName, name: KubernetesName | null): boolean =>
-  name?.kind === 'pod' || (name?.kind === 'below-service' && qname.charCodeAt(1) !== underscore)
-
 /** The answer from what is in memory; null where somebody has to be asked. */
 export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   const { policy } = talk.match
@@ -98,7 +94,7 @@ const openTargets = ({ order: { order, reserves }, outcomes }: Deliberation): nu
 
 function decisionOf({ order, outcomes, match, isMerged }: Deliberation): Decision<Answer> {
   return isMerged
-    ? decideMerge(order.order, outcomes, order.reserves)
+    ? decideMerge(order.order, match.policy.nextOn, outcomes, order.reserves)
     : decide(order.order, match.policy.nextOn, outcomes, order.reserves)
 }
 

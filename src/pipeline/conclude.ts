@@ -1,7 +1,10 @@
 /** Turns the decision of a policy into an answer, with its TTL caps and its reasons. */
 import type { Decision } from '../policy/decide.ts'
-import { mergeSections } from '../policy/merge.ts'
+import { isOfSinglePod, readKubernetesName } from '../policy/kubernetes-name.ts'
+import { mergeSections, unionOf } from '../policy/merge.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
+import { isAtOrBelow } from '../wire/name.ts'
+import type { Sections } from '../wire/rr.ts'
 import {
   answerOf,
   errorAnswer,
@@ -14,9 +17,10 @@ import {
   type Ede
 } from './answer.ts'
 import { copyHasExpired } from './from-copy.ts'
+import { staticAddressSet } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
-import type { Deliberation } from './target-outcome.ts'
+import { healthyAddresses, type Deliberation } from './target-outcome.ts'
 
 /** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
 export const doubtfulTtlSeconds = 1
@@ -41,7 +45,7 @@ export function conclude(
     detail: `${policy.name}: ${decision.kind}${'target' in decision ? ` ${name(decision.target)}` : ''}`
   })
   if (decision.kind === 'use') return withOtherDenials(withCaps(decision.reply, talk, []), talk)
-  if (decision.kind === 'merge') return withCaps(mergedAnswer(decision.replies, talk), talk, [])
+  if (decision.kind === 'merge') return withCaps(mergedAnswer(parts, talk, decision), talk, [])
   if (decision.kind === 'stale') {
     // What a dead target said last may still be within its TTL: then nothing about it is stale.
     const isHeld = decision.reply.origin.from === 'cache' || decision.reply.origin.from === 'mirror'
@@ -78,16 +82,41 @@ function withOtherDenials(answer: Answer, { outcomes }: Deliberation): Answer {
 }
 
 /** The union of several answers. It counts as the first one's, and is authoritative only if all are. */
-function mergedAnswer(replies: readonly Answer[], talk: Deliberation): Answer {
+function mergedAnswer(
+  parts: Parts,
+  talk: Deliberation,
+  { targets, replies }: Readonly<{ targets: readonly number[]; replies: readonly Answer[] }>
+): Answer {
   const capped = replies.map((reply) => withCaps(reply, talk, []))
   const settled = capped.map(settledSections)
   const sections = mergeSections(settled)
+  const whole = withStaticAddresses(parts, talk, targets, sections)
   const only = settled.indexOf(sections)
-  if (only >= 0) return capped[only]!
-  return answerOf(sections, {
+  if (only >= 0) return whole === sections ? capped[only]! : { ...capped[only]!, sections: whole, ageSeconds: 0 }
+  return answerOf(whole, {
     authoritative: replies.every(({ authoritative }) => authoritative),
     origin: replies[0]!.origin
   })
+}
+
+/**
+ * Targets with addresses have no SRV records, and so add nothing to the addresses beside them. Who asks for those gets
+ * the union, and must not find another set here (RFC 2181 §5).
+ */
+function withStaticAddresses(
+  parts: Parts,
+  { match }: Deliberation,
+  targets: readonly number[],
+  sections: Sections
+): Sections {
+  const fixed = targets.map((target) => match.policy.targets[target]!).filter(({ kind }) => kind === 'addresses')
+  if (fixed.length === 0 || sections.additional.length === 0) return sections
+  const added = sections.additional.flatMap(({ owner, type }) => {
+    if (!isAtOrBelow(owner, match.dnsName)) return []
+    if (isOfSinglePod(owner, readKubernetesName(owner, match.zone))) return []
+    return fixed.flatMap((target) => staticAddressSet(match, owner, type, healthyAddresses(parts, target)) ?? [])
+  })
+  return added.length === 0 ? sections : { ...sections, additional: unionOf([...sections.additional, ...added]) }
 }
 
 function withCaps(answer: Answer, talk: Deliberation, ede: readonly Ede[]): Answer {

@@ -27,7 +27,20 @@ function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
   return { owner, type: RRTYPE.SOA, ttlSeconds, rdata: [rdata] }
 }
 
-/** The addresses that stand in the policy itself, for any name at or below its dnsName. */
+/** Those of one type among the addresses that stand in the policy itself; null: none are. They are of any name at or below its dnsName. */
+export function staticAddressSet(
+  { policy }: PolicyMatch,
+  owner: DomainName,
+  type: number,
+  addresses: readonly string[]
+): RRset | null {
+  if (type !== RRTYPE.A && type !== RRTYPE.AAAA) return null
+  const wanted = addresses.filter((address) => isIPv6(address) === (type === RRTYPE.AAAA))
+  if (wanted.length === 0) return null
+  const ttlSeconds = policy.maxTtlSeconds ?? staticAddressTtlSeconds
+  return { owner, type, ttlSeconds, rdata: wanted.map(type === RRTYPE.A ? aRdata : aaaaRdata) }
+}
+
 /** @param addresses those of the target that are given. */
 export function staticAddressAnswer(
   match: PolicyMatch,
@@ -35,16 +48,13 @@ export function staticAddressAnswer(
   query: Query,
   addresses: readonly string[]
 ): Answer {
-  const wanted = addresses.filter((address) => isIPv6(address) === (query.qtype === RRTYPE.AAAA))
-  const isAddressType = query.qtype === RRTYPE.A || query.qtype === RRTYPE.AAAA
-  const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
   const origin = { from: 'policy', target: target.id } as const
-  if (!isAddressType || wanted.length === 0) {
+  const rrset = staticAddressSet(match, query.qname, query.qtype, addresses)
+  if (rrset === null) {
+    const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
     const soa = madeUpSoa(match.dnsName, Math.min(ttlSeconds, match.policy.maxNegativeTtlSeconds))
     return answerOf({ rcode: RCODE.NOERROR, answer: [], authority: [soa], additional: [] }, { origin })
   }
-  const rdata = wanted.map(query.qtype === RRTYPE.A ? aRdata : aaaaRdata)
-  const rrset = { owner: query.qname, type: query.qtype, ttlSeconds, rdata }
   return answerOf({ rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] }, { origin })
 }
 

@@ -62,10 +62,14 @@ function localOutcome(parts: Parts, query: Query, qname: DomainName, qtype: numb
   return { kind: answer.sections.rcode === RCODE.NXDOMAIN ? 'absent' : 'has', reply: answer }
 }
 
+/** The addresses of a target that stand in the policy, without those that its probe found to be down. */
+export const healthyAddresses = (parts: Parts, { addresses, probe }: Target): readonly string[] =>
+  probe === null ? addresses : addresses.filter((address) => !parts.isDownEndpoint(address, probe))
+
 /** Those that are healthy; where none is, all of them, as of a Service without ready endpoints. */
 function addressesOutcome(parts: Parts, query: Query, { match }: Deliberation, target: Target): Outcome {
-  const { addresses, probe } = target
-  const healthy = probe === null ? addresses : addresses.filter((address) => !parts.isDownEndpoint(address, probe))
+  const { addresses } = target
+  const healthy = healthyAddresses(parts, target)
   if (healthy.length > 0) return { kind: 'has', reply: staticAddressAnswer(match, target, query, healthy) }
   return { kind: 'empty', reply: staticAddressAnswer(match, target, query, addresses) }
 }

@@ -66,20 +66,28 @@ export function decide<Reply>(
 
 /**
  * The next step for one query whose targets are merged: all of them are asked (in any order, also together), and those
- * that have the name give the answer. What nobody has is decided as above; `nextOn` does not matter.
+ * that have the name give the answer. One whose outcome is not among `nextOn` is the last one that counts, as above;
+ * so is what nobody has.
  */
 export function decideMerge<Reply>(
   order: readonly number[],
+  nextOn: ReadonlySet<NextReason>,
   outcomes: readonly (TargetOutcome<Reply> | null)[],
   reserves = 0
 ): Decision<Reply> {
-  const inUse = order.slice(0, order.length - reserves)
-  for (const target of inUse) if ((outcomes[target] ?? null) === null) return { kind: 'ask', target }
-  const targets = inUse.filter((target) => outcomes[target]!.kind === 'has')
+  const counted: number[] = []
+  for (const target of order.slice(0, order.length - reserves)) {
+    const outcome = outcomes[target] ?? null
+    if (outcome === null) return { kind: 'ask', target }
+    counted.push(target)
+    const reason = reasonOf(outcome.kind)
+    if (reason !== null && !nextOn.has(reason)) break
+  }
+  const targets = counted.filter((target) => outcomes[target]!.kind === 'has')
   if (targets.length === 0) {
-    return inUse.some((target) => outcomes[target]!.kind !== 'unreachable')
-      ? nobodyHasIt(inUse, outcomes)
-      : decide(order, everyReason, outcomes, reserves)
+    return counted.some((target) => outcomes[target]!.kind !== 'unreachable')
+      ? nobodyHasIt(counted, outcomes)
+      : decide(order, nextOn, outcomes, reserves)
   }
   const replies = targets.flatMap((target) => {
     const outcome = outcomes[target]!
@@ -88,8 +96,6 @@ export function decideMerge<Reply>(
   if (targets.length === 1) return { kind: 'use', target: targets[0]!, reply: replies[0]! }
   return { kind: 'merge', targets, replies }
 }
-
-const everyReason: ReadonlySet<NextReason> = new Set(['unreachable', 'absent', 'empty'])
 
 /** The order of design for a name that no target has; each rule stands above those that follow. */
 function nobodyHasIt<Reply>(

@@ -83,6 +83,10 @@ export function readKubernetesName(qname: DomainName, zone: DomainName): Kuberne
     : impossible
 }
 
+/** Whether a name is one pod's, `<host>.<svc>` or one below `pod`: no two clusters mean the same one. */
+export const isOfSinglePod = (qname: DomainName, name: KubernetesName | null): boolean =>
+  name?.kind === 'pod' || (name?.kind === 'below-service' && qname.charCodeAt(1) !== underscore)
+
 /**
  * Whether a name must be answered by this cluster itself unless a policy says `allowReserved`: the API server's
  * Service and all below it, and everything of the namespace that holds the cluster's DNS.

@@ -26,13 +26,14 @@ export function mergeSections(answers: readonly Sections[]): Sections {
   if (isAlias(first) || merged.length === 1) return first
   return {
     rcode: RCODE.NOERROR,
-    answer: union(merged.flatMap(({ answer }) => answer)),
+    answer: unionOf(merged.flatMap(({ answer }) => answer)),
     authority: [],
-    additional: union(merged.flatMap(({ additional }) => additional))
+    additional: unionOf(merged.flatMap(({ additional }) => additional))
   }
 }
 
-function union(rrsets: readonly RRset[]): RRset[] {
+/** Each RRset once, with all its records and the lowest TTL. */
+export function unionOf(rrsets: readonly RRset[]): RRset[] {
   const byKey = new Map<string, { rrset: RRset; seen: Set<string> }>()
   for (const rrset of rrsets) {
     const key = `${rrset.type} ${rrset.owner}`

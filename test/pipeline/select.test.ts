@@ -234,3 +234,39 @@ test('weight 0: only when nothing else is up', async (t) => {
   b.server.cache.flush()
   t.equal((await ask(b, below('c-only'))).text, '172.30.2.9')
 })
+
+test('merge with addresses: the addresses beside SRV records are the ones that a question for them gets', async (t) => {
+  const a = await stub(t, [
+    ...recordsOf('172.30.1'),
+    {
+      type: 'SRV',
+      name: `_pod._tcp.${below('api')}`,
+      ttl: 10,
+      data: { priority: 0, weight: 100, port: 9090, target: `pod-0.${below('api')}` }
+    }
+  ])
+  const targets = '[a, {addresses: [192.0.2.9, "2001:db8::9"]}]'
+  const b = await startB(t, peer('a', a), policy('p', suffix, targets, ', select: merge, maxTtl: 7s'))
+  const besides = async (question: string): Promise<string[]> =>
+    (await ask(b, question, { type: 'SRV' })).additional.map((line) => line.replace(/ \d+ /, ' ')).sort()
+  t.equal((await ask(b, below('api'))).text, '172.30.1.1 192.0.2.9')
+  for (const again of ['', ', from memory']) {
+    const want = [`${below('api')} A 172.30.1.1`, `${below('api')} A 192.0.2.9`]
+    t.same(await besides(`_grpc._tcp.${below('api')}`), want, `of a Service${again}`)
+    t.same(await besides(`_pod._tcp.${below('api')}`), [`pod-0.${below('api')} A 172.30.1.11`], `of a pod${again}`)
+  }
+})
+
+test('merge: nextOn says whose outcome is the last one that counts', async (t) => {
+  const a = await stub(t, recordsOf('172.30.1'))
+  const merged = (more: string): string => `, select: merge, nextOn: ${more}`
+  const b = await startB(
+    t,
+    peer('a', a),
+    policy('p', suffix, '[local, a]', merged('[unreachable]')) +
+      policy('q', below('idle'), '[local, a]', merged('[unreachable, absent]'))
+  )
+  t.equal((await ask(b, below('api'))).text, '10.1.1.20 172.30.1.1')
+  t.equal((await ask(b, below('a-only'))).text, 'NXDOMAIN', 'a denial is final')
+  t.equal((await ask(b, below('idle'))).text, '10.1.3.20', 'a Service without endpoints too')
+})

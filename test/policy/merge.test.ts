@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import fc from 'fast-check'
 import { decideMerge, type TargetOutcome } from '../../src/policy/decide.ts'
+import type { NextReason } from '../../src/policy/policy.ts'
 import { isMergedType, mergeSections } from '../../src/policy/merge.ts'
 import { RCODE, RRTYPE } from '../../src/wire/iana.ts'
 import { parseName } from '../../src/wire/name.ts'
@@ -52,17 +53,56 @@ test('mergeSections of random addresses is their set', async (t) => {
   t.pass('for 100 random answers')
 })
 
+const everyReason: ReadonlySet<NextReason> = new Set(['unreachable', 'absent', 'empty'])
+
 test('decideMerge asks everybody, and joins those that have the name', async (t) => {
   const has = (reply: string): TargetOutcome<string> => ({ kind: 'has', reply })
   const absent: TargetOutcome<string> = { kind: 'absent', reply: 'no' }
   const dead: TargetOutcome<string> = { kind: 'unreachable', why: 'timeout', isCached: false, stale: null }
   const order = [2, 0, 1]
-  t.match(decideMerge(order, [has('a'), null, has('c')]), { kind: 'ask', target: 1 })
-  t.same(decideMerge(order, [has('a'), absent, has('c')]), { kind: 'merge', targets: [2, 0], replies: ['c', 'a'] })
-  t.same(decideMerge(order, [dead, has('b'), absent]), { kind: 'use', target: 1, reply: 'b' })
-  t.match(decideMerge(order, [absent, absent, absent]), { kind: 'use', target: 2 })
-  t.match(decideMerge(order, [dead, absent, dead]), { kind: 'doubtful-denial', target: 1, unreachable: [2, 0] })
-  t.match(decideMerge(order, [dead, dead, dead]), { kind: 'failure' })
-  t.match(decideMerge(order, [dead, null, dead], 1), { kind: 'ask', target: 1 }, 'a reserve, where nothing else is up')
-  t.match(decideMerge(order, [absent, null, dead], 1), { kind: 'doubtful-denial' }, 'and not where something is')
+  t.match(decideMerge(order, everyReason, [has('a'), null, has('c')]), { kind: 'ask', target: 1 })
+  t.same(decideMerge(order, everyReason, [has('a'), absent, has('c')]), {
+    kind: 'merge',
+    targets: [2, 0],
+    replies: ['c', 'a']
+  })
+  t.same(decideMerge(order, everyReason, [dead, has('b'), absent]), { kind: 'use', target: 1, reply: 'b' })
+  t.match(decideMerge(order, everyReason, [absent, absent, absent]), { kind: 'use', target: 2 })
+  t.match(decideMerge(order, everyReason, [dead, absent, dead]), {
+    kind: 'doubtful-denial',
+    target: 1,
+    unreachable: [2, 0]
+  })
+  t.match(decideMerge(order, everyReason, [dead, dead, dead]), { kind: 'failure' })
+  t.match(
+    decideMerge(order, everyReason, [dead, null, dead], 1),
+    { kind: 'ask', target: 1 },
+    'a reserve, where nothing else is up'
+  )
+  t.match(
+    decideMerge(order, everyReason, [absent, null, dead], 1),
+    { kind: 'doubtful-denial' },
+    'and not where something is'
+  )
+})
+
+test('decideMerge counts nobody behind a target whose outcome is not among nextOn', async (t) => {
+  const has = (reply: string): TargetOutcome<string> => ({ kind: 'has', reply })
+  const absent: TargetOutcome<string> = { kind: 'absent', reply: 'no' }
+  const empty: TargetOutcome<string> = { kind: 'empty', reply: 'idle' }
+  const dead: TargetOutcome<string> = { kind: 'unreachable', why: 'timeout', isCached: false, stale: null }
+  const order = [0, 1, 2]
+  const on = (...reasons: NextReason[]): ReadonlySet<NextReason> => new Set(reasons)
+  const rows: [string, NextReason[], (TargetOutcome<string> | null)[], object][] = [
+    ['a denial is final', ['unreachable', 'empty'], [absent, has('b'), has('c')], { kind: 'use', reply: 'no' }],
+    ['and nobody behind it is waited for', ['unreachable'], [absent, null, null], { kind: 'use', reply: 'no' }],
+    ['those before it count', ['unreachable'], [has('a'), absent, has('c')], { kind: 'use', reply: 'a' }],
+    ['together', ['unreachable'], [has('a'), has('b'), absent], { kind: 'merge', replies: ['a', 'b'] }],
+    ['an empty Service is final', ['absent'], [empty, has('b'), has('c')], { kind: 'use', reply: 'idle' }],
+    ['silence is final', ['absent', 'empty'], [dead, has('b'), has('c')], { kind: 'failure', unreachable: [0] }],
+    ['silence lets others in', ['unreachable'], [dead, has('b'), has('c')], { kind: 'merge', replies: ['b', 'c'] }],
+    ['who has the name ends nothing', [], [has('a'), has('b'), has('c')], { kind: 'merge', targets: [0, 1, 2] }]
+  ]
+  for (const [name, nextOn, outcomes, want] of rows) t.match(decideMerge(order, on(...nextOn), outcomes), want, name)
+  t.match(decideMerge(order, on('absent'), [dead, dead, null], 1), { kind: 'failure' }, 'nor is a reserve asked')
 })
