@@ -12,8 +12,9 @@ import { readSoa } from '../wire/rdata.ts'
 import { FollowedZone } from './followed-zone.ts'
 import type { Step } from './read-delta.ts'
 import { Link, type LinkOptions } from './link.ts'
-import type { MirroredZoneOptions, MirrorStatus } from './mirror-types.ts'
-import { MirroredZone } from './mirrored-zone.ts'
+import type { MirrorStatus } from './mirror-types.ts'
+import { MirroredZone, type MirroredZoneOptions } from './mirrored-zone.ts'
+import type { SecondaryZone } from './secondary-zone.ts'
 import type { TransferFault } from './transfer-reader.ts'
 import { peerdnsOf } from './transfer-query.ts'
 
@@ -30,7 +31,7 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     /** Whether ancestors are asked for where a name is no zone. */
     mayAscend: boolean
     /** Nobody gives this zone, nor one above it; it is asked for again later. */
-    onRefused?: (zone: ZoneFollower, why: string) => void
+    onRefused?: (zone: SecondaryZone, why: string) => void
     /** A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was one. */
     onTrouble?: (name: DomainName, why: string) => void
     /** What was told by `onTrouble` is over. */
@@ -39,9 +40,6 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     onLink: (server: string, isUp: boolean, why: string) => void
   }>
 
-/** A zone that is kept, or only listened to. */
-export type ZoneFollower = MirroredZone | FollowedZone
-
 /** So many faults in a row are no slip: after each one, something else is tried. */
 const faultsOfTrouble = 3
 
@@ -49,7 +47,7 @@ export class PeerMirror {
   readonly link: Link
   readonly #options: PeerMirrorOptions
   readonly #clock: Clock
-  readonly #zones = new Map<DomainName, ZoneFollower>()
+  readonly #zones = new Map<DomainName, SecondaryZone>()
   /** Where each wanted name is looked for at the moment. */
   readonly #places = new Map<DomainName, DomainName>()
   #connection: { server: string; number: number } | null = null
@@ -125,7 +123,7 @@ export class PeerMirror {
   }
 
   /** The zone of exactly this apex, be it without a copy yet. */
-  get(apex: DomainName): ZoneFollower | null {
+  get(apex: DomainName): SecondaryZone | null {
     return this.#zones.get(apex) ?? null
   }
 
@@ -154,12 +152,12 @@ export class PeerMirror {
     })
   }
 
-  get zones(): IterableIterator<ZoneFollower> {
+  get zones(): IterableIterator<SecondaryZone> {
     return this.#zones.values()
   }
 
   /** Zones that some wanted name is looked for in; others are left over, and asked for no more. */
-  #wantedZones(): ZoneFollower[] {
+  #wantedZones(): SecondaryZone[] {
     const wanted = new Set(this.#places.values())
     return [...this.#zones.values()].filter(({ apex }) => wanted.has(apex))
   }
@@ -217,7 +215,7 @@ export class PeerMirror {
     })
   }
 
-  #refused(zone: ZoneFollower, why: string, above: DomainName | null): void {
+  #refused(zone: SecondaryZone, why: string, above: DomainName | null): void {
     const { apex } = zone
     const next = above ?? parentOf(apex)
     const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0
@@ -268,7 +266,7 @@ export class PeerMirror {
     return false
   }
 
-  #end(zone: ZoneFollower): void {
+  #end(zone: SecondaryZone): void {
     zone.stop()
     this.#zones.delete(zone.apex)
     this.#faults.delete(zone.apex)

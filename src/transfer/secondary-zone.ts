@@ -1,0 +1,392 @@
+/**
+ * A zone of somebody else whose changes we follow: asked for its SOA over a connection held open, told of changes by
+ * NOTIFY, led to the newest version by a transfer. What is held of it, and what a new version means, is for each kind:
+ * a copy (`MirroredZone`), or the version that was last heard of (`FollowedZone`).
+ *
+ * Serials are compared within one history only: that of a peerdns instance (its epoch), or of one connection to any
+ * other server.
+ */
+import type { Cancel, Clock } from '../base/clock.ts'
+import {
+  incomingTransferIdleMs,
+  incomingTransferMs,
+  mirrorHeartbeatMs,
+  mirrorPollMs,
+  mirrorQueryTimeoutMs,
+  mirrorRetryMaxMs,
+  mirrorRetryMinMs,
+  mirrorTransferGraceMs
+} from '../base/limits.ts'
+import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
+import type { Message } from '../wire/message.ts'
+import { isAtOrBelow, type DomainName } from '../wire/name.ts'
+import { readSoa } from '../wire/rdata.ts'
+import type { ResourceRecord, RRset } from '../wire/rr.ts'
+import { isLaterSerial } from '../zone/serial.ts'
+import type { ZoneStore } from '../zone/zone-store.ts'
+import type { Link } from './link.ts'
+import { newMirrorStats, type MirrorState, type MirrorStatus } from './mirror-types.ts'
+import { PrimaryNotes } from './primary-notes.ts'
+import { soaQuery, transferQuery } from './transfer-query.ts'
+import { TransferFault, type TransferReaderOptions } from './transfer-reader.ts'
+
+export type SecondaryOptions = Readonly<{
+  apex: DomainName
+  link: Pick<Link, 'request' | 'drop' | 'markGood' | 'server'>
+  clock: Clock
+  random: () => number
+  /** Names this process in our EDNS option; hex. */
+  instanceId: string
+  limits?: TransferReaderOptions['limits']
+  /** Without a sign of life for this long, what is held does not stand for the zone itself. */
+  leaseMs: number
+  /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
+  onRefused: (zone: SecondaryZone, why: string, above: DomainName | null) => void
+  /** What is held is known to be equal to what the primary has. */
+  onConfirmed?: (zone: Readonly<{ apex: DomainName }>) => void
+  /** A transfer was of no use, and why. */
+  onFault: (zone: Readonly<{ apex: DomainName }>, fault: TransferFault) => void
+}>
+
+/** A version of a zone, within one history. */
+export type Version = Readonly<{ soa: RRset; serial: number; epoch: string }>
+
+/** Takes the messages of one transfer; null: more have to come. */
+export type TransferTaker<Outcome> = Readonly<{
+  stats: Readonly<{ messages: number; records: number; octets: number }>
+  take(message: Message, sizeOctets: number): Outcome | null
+}>
+
+/** RCODEs that say that a server does not give a zone. */
+export const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
+
+/** What servers say that do not know IXFR, or EDNS. */
+const notUnderstood: ReadonlySet<number> = new Set([RCODE.FORMERR, RCODE.NOTIMP, RCODE.BADVERS])
+
+/** How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time. */
+const pauseAfterTransfer = 4
+
+export abstract class SecondaryZone {
+  readonly apex: DomainName
+  readonly stats = newMirrorStats()
+  protected primary: PrimaryNotes
+  /** The history that serials of this connection belong to, where the server names none. */
+  protected connectionEpoch = ''
+  protected hasIxfr = true
+  readonly #options: SecondaryOptions
+  readonly #keepsCopy: boolean
+  #state: MirrorState = 'connecting'
+  #server = ''
+  #isPlain = false
+  #isBusy = false
+  /** Something was told while we were busy. */
+  #isDue = false
+  #failures = 0
+  #lastWholeMs = 0
+  #confirmedAtMs = Number.NEGATIVE_INFINITY
+  /** How long ago the zone was known to be right at its origin, when what we hold was last confirmed. */
+  #sourceAgeMs = 0
+  #lastProgressAtMs = Number.NEGATIVE_INFINITY
+  #lastFault: string | null = null
+  #cancelRequest: Cancel = () => {}
+  #cancelTimer: Cancel = () => {}
+  #isStopped = false
+
+  constructor(options: SecondaryOptions, keepsCopy: boolean) {
+    this.#options = options
+    this.#keepsCopy = keepsCopy
+    this.apex = options.apex
+    this.primary = new PrimaryNotes(options.clock)
+  }
+
+  /** The copy; null where none has come, or none is kept. */
+  abstract get store(): ZoneStore | null
+
+  /** What is held; null before the first transfer. */
+  protected abstract get held(): Version | null
+
+  /** The primary has this version. True: it is held, so nothing is to be taken. */
+  protected abstract tookVersion(version: Version): boolean
+
+  /** The primary has a later version of the history that is held. */
+  protected abstract takeLater(): void
+
+  abstract isExpired(): boolean
+
+  /** Since what is held was known to be right at the zone's origin, in milliseconds; null before the first transfer. */
+  ageMs(): number | null {
+    const unconfirmedMs = this.unconfirmedMs()
+    return unconfirmedMs === null ? null : unconfirmedMs + this.#sourceAgeMs
+  }
+
+  /** Since it was known to be equal to what the primary has, in milliseconds; null before the first transfer. */
+  unconfirmedMs(): number | null {
+    return this.held === null ? null : this.#options.clock.nowMs() - this.#confirmedAtMs
+  }
+
+  /** Who gave it, `host:port`. */
+  get server(): string {
+    return this.#server
+  }
+
+  /** The server's wall clock less ours, in milliseconds; null where it does not tell. */
+  get clockOffsetMs(): number | null {
+    return this.primary.clockOffsetMs
+  }
+
+  /** Whether what is held may stand for the zone itself: the primary gave a sign of life lately. */
+  isLive(): boolean {
+    const silentMs = this.unconfirmedMs()
+    if (silentMs === null) return false
+    const { clock, leaseMs } = this.#options
+    if (silentMs <= leaseMs) return true
+    const isComing = this.#state === 'transferring' && clock.nowMs() - this.#lastProgressAtMs <= leaseMs
+    return isComing && silentMs <= mirrorTransferGraceMs
+  }
+
+  /** A connection is there: serials of another one mean nothing on it unless the server names its history. */
+  linkUp(server: string, connection: number): void {
+    if (this.#isStopped) return
+    // One that a space makes unlike any that a server names.
+    this.connectionEpoch = `${server} ${connection}`
+    this.#server = server
+    this.hasIxfr = true
+    this.#isPlain = false
+    this.#isBusy = false
+    this.primary = new PrimaryNotes(this.#options.clock)
+    this.check()
+  }
+
+  linkDown(): void {
+    this.#cancelTimer()
+    this.#cancelRequest()
+    this.#isBusy = false
+    if (this.#state !== 'refused') this.#state = 'connecting'
+  }
+
+  /**
+   * The primary says that the zone has changed (RFC 1996). `serial` and `epoch` are what the message tells, null where
+   * it does not; over our own connection they are the server's word.
+   */
+  notified(serial: number | null, epoch: string | null): void {
+    this.stats.notifies++
+    this.primary.hasTold()
+    if (this.#isBusy) {
+      this.#isDue = true
+      return
+    }
+    if (this.#options.link.server === null) return
+    const { held } = this
+    const isOfThisHistory = held !== null && this.primary.pushes && epoch === held.epoch
+    if (isOfThisHistory && serial !== null && isLaterSerial(serial, held.serial)) this.takeLater()
+    else if (!isOfThisHistory || serial !== held.serial) this.check()
+  }
+
+  /** Somebody says by other ways that the zone has changed: it is looked after, in a moment where many say so. */
+  lookSoon(delayMs: number): void {
+    this.stats.notifies++
+    if (this.#isBusy) this.#isDue = true
+    else if (this.#options.link.server !== null && this.#state !== 'refused') this.#later(delayMs)
+  }
+
+  /** Asks again, though it was refused. */
+  askAgain(): void {
+    if (!this.#isBusy && this.#options.link.server !== null) this.check()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelTimer()
+    this.#cancelRequest()
+  }
+
+  status(): MirrorStatus {
+    const { held } = this
+    return {
+      apex: this.apex,
+      state: this.#state,
+      keepsCopy: this.#keepsCopy,
+      serial: held?.serial ?? null,
+      epoch: held?.epoch ?? null,
+      server: this.#options.link.server,
+      ageMs: this.ageMs(),
+      clockOffsetMs: this.clockOffsetMs,
+      pushes: this.primary.pushes,
+      isLive: this.isLive(),
+      isExpired: this.isExpired(),
+      lastFault: this.#lastFault,
+      stats: this.stats
+    }
+  }
+
+  /** Asks the primary which version it has. */
+  protected check(): void {
+    if (this.#isStopped) return
+    this.#begin()
+    const { held } = this
+    if (held === null) this.#state = 'asking'
+    this.stats.checks++
+    const { link, clock, instanceId } = this.#options
+    const sentAtMs = clock.nowMs()
+    this.#cancelRequest = link.request({
+      octets: soaQuery(this.apex, { instanceId, epoch: held?.epoch ?? null, isPlain: this.#isPlain }),
+      idleTimeoutMs: mirrorQueryTimeoutMs,
+      onMessage: (message) => {
+        this.#isBusy = false
+        this.#tookSoa(message, sentAtMs)
+        return true
+      },
+      onFail: (fault) => this.failed(fault)
+    })
+  }
+
+  /**
+   * Asks for a transfer: IXFR from `from`, AXFR where it is null.
+   * @param makeTaker is given when the question goes out, by our monotonic clock.
+   * @param ends what becomes of it; exactly one of them is called, unless the connection is taken away before.
+   */
+  protected take<Outcome>(
+    from: Version | null,
+    makeTaker: (sentAtMs: number) => TransferTaker<Outcome>,
+    ends: Readonly<{ onTaken(outcome: Outcome, sentAtMs: number): void; onFail(fault: TransferFault): void }>
+  ): void {
+    if (this.#isStopped) return
+    this.#begin()
+    this.#state = 'transferring'
+    const { link, clock, instanceId } = this.#options
+    const sentAtMs = clock.nowMs()
+    const taker = makeTaker(sentAtMs)
+    this.#lastProgressAtMs = sentAtMs
+    let isOver = false
+    this.#cancelRequest = link.request({
+      octets: transferQuery(this.apex, from?.soa ?? null, {
+        instanceId,
+        epoch: from?.epoch ?? null,
+        isPlain: this.#isPlain
+      }),
+      idleTimeoutMs: incomingTransferIdleMs,
+      onMessage: (message, sizeOctets) => {
+        const nowMs = clock.nowMs()
+        this.#lastProgressAtMs = nowMs
+        if (nowMs - sentAtMs > incomingTransferMs) {
+          throw new TransferFault('limit', `it takes longer than ${incomingTransferMs / 1000} s`)
+        }
+        const outcome = taker.take(message, sizeOctets)
+        if (outcome === null) return false
+        isOver = true
+        this.#isBusy = false
+        this.#count(taker)
+        ends.onTaken(outcome, sentAtMs)
+        return true
+      },
+      onFail: (fault) => {
+        if (!isOver) this.#count(taker)
+        // What else of the stream may come is nobody's: only another connection is clean.
+        const isMidStream = !isOver && taker.stats.messages > 0 && fault.kind !== 'network'
+        this.#isBusy = false
+        ends.onFail(fault)
+        if (isMidStream) link.drop(fault.message)
+      }
+    })
+  }
+
+  /** Whole transfers take so long: they are not to follow one another at once. */
+  protected tookWhole(sentAtMs: number): void {
+    this.#lastWholeMs = this.#options.clock.nowMs() - sentAtMs
+    this.stats.wholeTransfers++
+  }
+
+  /** What is held was equal to the primary's at this moment, or later. */
+  protected confirm(atMs: number): void {
+    const { link, clock } = this.#options
+    this.#state = 'current'
+    this.#failures = 0
+    this.#lastFault = null
+    this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs)
+    this.#sourceAgeMs = this.primary.sourceAgeMs
+    link.markGood()
+    this.#options.onConfirmed?.(this)
+    if (this.#isDue) {
+      this.#later(0)
+      return
+    }
+    const { pushes } = this.primary
+    const everyMs = pushes ? mirrorHeartbeatMs : mirrorPollMs
+    const takesWhole = this.#keepsCopy && !pushes && !this.hasIxfr
+    const pauseMs = Math.max(everyMs, takesWhole ? pauseAfterTransfer * this.#lastWholeMs : 0)
+    this.#later(atMs + pauseMs - clock.nowMs())
+  }
+
+  protected refused(why: string, above: DomainName | null): void {
+    this.#state = 'refused'
+    this.#lastFault = why
+    this.#options.link.markGood()
+    this.#options.onRefused(this, why, above)
+  }
+
+  protected failed(fault: TransferFault): void {
+    this.#isBusy = false
+    this.noteFault(fault)
+    if (this.#isStopped || fault.kind === 'network') return
+    this.#state = 'failing'
+    if (fault.rcode !== null && notUnderstood.has(fault.rcode)) this.#isPlain = true
+    const delayMs = Math.min(mirrorRetryMaxMs, mirrorRetryMinMs * 2 ** Math.min(this.#failures, 10))
+    this.#failures++
+    // The first one may have been a slip: what helps against it follows at once.
+    this.#later(this.#failures === 1 ? 0 : delayMs * (0.75 + 0.5 * this.#options.random()))
+  }
+
+  protected noteFault(fault: TransferFault): void {
+    this.#lastFault = fault.message
+    this.stats.faults[fault.kind]++
+    this.#options.onFault(this, fault)
+  }
+
+  #begin(): void {
+    this.#cancelTimer()
+    this.#isBusy = true
+    this.#isDue = false
+  }
+
+  #tookSoa(message: Message, sentAtMs: number): void {
+    const { rcode } = message
+    const soa = message.answer.find(({ owner, type }) => owner === this.apex && type === RRTYPE.SOA)
+    if (rcode !== RCODE.NOERROR && !refusals.has(rcode)) {
+      this.failed(new TransferFault('rcode', `SOA: ${rcodeToText(rcode)}`, rcode))
+      return
+    }
+    if (rcode !== RCODE.NOERROR || soa === undefined) {
+      this.refused(
+        `SOA: ${rcode === RCODE.NOERROR ? 'no such zone' : rcodeToText(rcode)}`,
+        zoneAbove(message, this.apex)
+      )
+      return
+    }
+    const epoch = this.primary.take(message, sentAtMs) ?? this.connectionEpoch
+    const { held } = this
+    const version = versionOf(soa, epoch)
+    const isOfThisHistory = held !== null && held.epoch === epoch
+    if (isOfThisHistory && held.serial !== version.serial) this.primary.hasNotTold()
+    if (this.tookVersion(version)) this.confirm(sentAtMs)
+  }
+
+  #count({ stats }: TransferTaker<unknown>): void {
+    this.stats.records += stats.records
+    this.stats.octets += stats.octets
+  }
+
+  #later(delayMs: number): void {
+    this.#cancelTimer()
+    this.#cancelTimer = this.#options.clock.after(Math.max(0, delayMs), () => this.check())
+  }
+}
+
+export function versionOf({ owner, type, ttlSeconds, rdata }: ResourceRecord, epoch: string): Version {
+  return { soa: { owner, type, ttlSeconds, rdata: [rdata] }, serial: readSoa(rdata).serial, epoch }
+}
+
+/** The zone that the asked name lies in, as the SOA of a denial tells it. */
+function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
+  const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
+  return soa === undefined || soa.owner === apex ? null : soa.owner
+}
