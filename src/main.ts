@@ -379,6 +379,7 @@ export class RunningServer {
       forward: this.peers.forward,
       clientRegions: new ClientRegions(config.regions, config.cluster.region),
       cache: this.#cache,
+      staleRefresh: this.peers.staleRefresh,
       cacheLimits: config.cache,
       knownServices: this.#knownServices,
       freshness: this.freshness,

@@ -9,6 +9,7 @@ const usualRcodes = 6
 
 export function queryMetrics(inspect: Inspectable): Metric[] {
   const { stats } = inspect.dataPlane
+  const refreshes = inspect.parts().staleRefresh.stats
   const rcodes = [...stats.responsesByRcode.entries()].filter(([rcode, count]) => rcode < usualRcodes || count > 0)
   return [
     counter('peerdns_queries_total', 'Messages that came in, by transport.', [
@@ -58,6 +59,15 @@ export function queryMetrics(inspect: Inspectable): Metric[] {
       inspect.dataPlane.ready?.usedOctets ?? 0
     ),
     counter('peerdns_answers_stale_total', 'Answers given after their TTL ran out (RFC 8767).', stats.stale),
+    counter(
+      'peerdns_stale_refreshes_total',
+      'Questions asked again in the background because a stale answer was given; skipped: none was asked.',
+      byLabel('result', [
+        ['fresh', refreshes.refreshed],
+        ['failed', refreshes.failed],
+        ['skipped', refreshes.skipped]
+      ])
+    ),
     counter(
       'peerdns_policy_answers_total',
       'Answers by the policy that decided and the target that gave them.',

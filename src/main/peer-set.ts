@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import type { PeerStatus } from '../admin/inspectable.ts'
+import { StaleRefresh } from '../cache/stale-refresh.ts'
 import type { Config, ForwardConfig, PeerConfig } from '../config/config.ts'
 import { GradualReturn } from '../health/gradual-return.ts'
 import type { Health } from '../health/health-state.ts'
@@ -181,6 +182,8 @@ const blueprintOf = (options: PeerOptions, config: PeerConfig | null, probeName:
   JSON.stringify([options, config === null ? null : { ...config, position: null }, probeName])
 
 export class PeerSet {
+  /** Asks them again for what is given out stale. */
+  readonly staleRefresh: StaleRefresh
   readonly #parts: PeerParts
   #peers = new Map<string, ProbedPeer>()
   #forward: ProbedPeer | null = null
@@ -189,6 +192,7 @@ export class PeerSet {
   #revision = 0
 
   constructor(parts: Dependencies, maxInFlight: number) {
+    this.staleRefresh = new StaleRefresh(parts.clock)
     this.#parts = {
       ...parts,
       exchanges: new InFlightLimit(maxInFlight),
@@ -263,6 +267,7 @@ export class PeerSet {
   }
 
   async close(): Promise<void> {
+    this.staleRefresh.stop()
     for (const resolvConf of this.#resolvConfs) resolvConf.close()
     const all = [...this.#peers.values(), ...(this.#forward === null ? [] : [this.#forward])]
     await Promise.all(all.map(async (peer) => peer.close()))

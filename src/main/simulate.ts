@@ -1,5 +1,6 @@
 /** What a policy would do if peers were down: from what is known and cached now, without touching what is served. */
 import type { SimulatedOrder, Simulation, SimulationQuestion } from '../admin/inspectable.ts'
+import { StaleRefresh } from '../cache/stale-refresh.ts'
 import { simulatedDraws, simulatedNames } from '../base/limits.ts'
 import type { RunningServer } from '../main.ts'
 import { answerText } from '../pipeline/answer-text.ts'
@@ -24,7 +25,9 @@ export async function simulate(server: RunningServer, question: SimulationQuesti
   // The policy alone, also where it is disabled or not enforced.
   const { zone, clustersetZone } = server.config.cluster
   const policies = new PolicyTable([policy], [zone, clustersetZone])
-  const now: Parts = { ...server.dataPlane.parts, policies, withUnenforced: null }
+  const staleRefresh = new StaleRefresh(server.clock)
+  staleRefresh.stop()
+  const now: Parts = { ...server.dataPlane.parts, policies, withUnenforced: null, staleRefresh }
   const down = standingsWith(now.standings, new Set(question.down), 'down')
   const order = policyOrder({ ...now, standings: down }, policy)
   // Where all are down, servers ask them all the same. These would not answer: here nobody asks them.

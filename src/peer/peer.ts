@@ -121,8 +121,9 @@ export class Peer {
    * Asks the peer, for at most `budgetMs`. Never rejects.
    *
    * Equal questions in flight share their exchanges. Above the limits the reply is `failed`/`overload`, at once.
+   * @param isBackground nobody waits for it: it is not asked a second time because it takes longer than usual, nor lets others be.
    */
-  async ask(question: PeerQuestion, budgetMs: number): Promise<PeerReply> {
+  async ask(question: PeerQuestion, budgetMs: number, isBackground = false): Promise<PeerReply> {
     this.stats.asked++
     const key = questionKey(question)
     const known = this.#flights.get(key)
@@ -139,13 +140,14 @@ export class Peer {
       return this.#counted(notAsked('overload', `${exchanges.max} questions are in flight in all`))
     }
     const query = new PeerQuery(question, this.#options.recursion)
-    const flight = new Flight(query, attemptsPerQuestion, this.#attemptParts, this.#observer, () => {
+    const attemptParts = isBackground ? { ...this.#attemptParts, hedges: noHedges } : this.#attemptParts
+    const flight = new Flight(query, attemptsPerQuestion, attemptParts, this.#observer, () => {
       this.#flights.delete(key)
       this.#room.leave()
       exchanges?.leave()
     })
     this.#flights.set(key, flight)
-    this.#hedges.earn()
+    if (!isBackground) this.#hedges.earn()
     const joined = flight.join(budgetMs)
     this.#startFlight(flight)
     const reply = await joined
@@ -304,6 +306,8 @@ export class Peer {
     return reply
   }
 }
+
+const noHedges = { trySpend: (): boolean => false }
 
 const notAsked = (reason: 'overload' | 'no-server', detail: string): PeerReply => ({
   kind: 'failed',

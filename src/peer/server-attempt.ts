@@ -26,7 +26,7 @@ export type AttemptParts = Readonly<{
   transport: PeerOptions['transport']
   zone: DomainName
   /** For questions that take longer than usual. */
-  hedges: HedgeBudget
+  hedges: Pick<HedgeBudget, 'trySpend'>
   poolOf: (server: Server) => TcpPool
 }>
 

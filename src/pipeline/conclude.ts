@@ -20,7 +20,7 @@ import { copyHasExpired } from './from-copy.ts'
 import { staticAddressSet } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
-import { healthyAddresses, type Deliberation } from './target-outcome.ts'
+import { healthyAddresses, refreshTarget, type Deliberation } from './target-outcome.ts'
 
 /** TTL in seconds of a denial that could not be confirmed by everybody who might know better. */
 export const doubtfulTtlSeconds = 1
@@ -50,6 +50,8 @@ export function conclude(
     // What a dead target said last may still be within its TTL: then nothing about it is stale.
     const isHeld = decision.reply.origin.from === 'cache' || decision.reply.origin.from === 'mirror'
     if (isHeld && staleForMs(decision.reply) === 0) return withCaps(decision.reply, talk, [])
+    // A copy of the zone is kept fresh by transfer.
+    if (decision.reply.origin.from === 'cache') refreshTarget(parts, query, talk, policy.targets[decision.target]!)
     const code = decision.reply.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return withCaps(decision.reply, talk, [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }])
   }

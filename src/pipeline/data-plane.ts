@@ -52,6 +52,7 @@ export class DataPlane implements Responder {
 
   /** Exchanges everything at once; queries in flight finish with what they began with. */
   use(parts: Parts): void {
+    this.#parts.staleRefresh.clear()
     this.#parts = parts
     this.ready?.use(parts)
   }

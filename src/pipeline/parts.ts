@@ -2,6 +2,7 @@
 import type { Logger } from '../base/log.ts'
 import type { Clock } from '../base/clock.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
+import type { StaleRefresh } from '../cache/stale-refresh.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { ClientRegions } from '../policy/client-regions.ts'
 import type { PolicyTable } from '../policy/policy-table.ts'
@@ -49,6 +50,8 @@ export type Parts = Readonly<{
   /** Everything that is neither ours nor peered; null: refused. */
   forward: Peer | null
   cache: AnswerCache
+  /** Asks again for what is given out stale. */
+  staleRefresh: StaleRefresh
   cacheLimits: Readonly<{ maxTtlSeconds: number; maxNegativeTtlSeconds: number; serveStaleSeconds: number }>
   knownServices: KnownServices
   freshness: Freshness

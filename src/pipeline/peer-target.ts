@@ -39,6 +39,8 @@ export type PeerRoute = Readonly<{
   soaMayBeAbove: boolean
   mapping: ZoneMapping
   caps: TtlCaps
+  /** No client waits for the answer. */
+  isBackground: boolean
 }>
 
 export type Outcome = TargetOutcome<Answer>
@@ -293,7 +295,8 @@ async function oneOutcome(
       checkingDisabled: query.checkingDisabled,
       options: [encodePeerdnsOption({ instances })]
     },
-    budgetMs
+    budgetMs,
+    route.isBackground
   )
   const nowMs = clock.nowMs()
   for (const attempt of reply.attempts) {

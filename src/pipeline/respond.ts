@@ -26,6 +26,7 @@ import { noRule } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import { joinAlias, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
 import { queryFor, type Query } from './query.ts'
+import { refreshStale } from './refresh-stale.ts'
 
 type Route =
   | Readonly<{ by: 'policy'; match: PolicyMatch; name: KubernetesName | null }>
@@ -156,13 +157,18 @@ function forwardRoute(parts: Parts, peer: PeerRoute['peer']): PeerRoute {
     zone: rootName,
     soaMayBeAbove: false,
     mapping: null,
-    caps
+    caps,
+    isBackground: false
   }
 }
+
+/** Nobody probes resolvers. */
+const always = (): boolean => true
 
 function forwardAnswer(parts: Parts, query: Query, outcome: Outcome): Answer {
   if (outcome.kind !== 'unreachable') return withOwnAliasEnds(parts, query, outcome.reply)
   if (outcome.stale !== null) {
+    refreshStale(parts, query, forwardRoute(parts, parts.forward!), query.qname, query.qtype, always)
     const code = outcome.stale.sections.rcode === RCODE.NXDOMAIN ? EDE.STALE_NXDOMAIN : EDE.STALE_ANSWER
     return { ...outcome.stale, ede: [{ code, text: `forward: ${outcome.why}` }] }
   }

@@ -4,6 +4,7 @@
 import type { TargetOrder } from '../policy/target-order.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Target } from '../policy/policy.ts'
+import type { TargetStanding } from '../policy/standing.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
 import { RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
@@ -13,6 +14,7 @@ import { answerFromZone } from './from-zone.ts'
 import type { Parts } from './parts.ts'
 import { lastAnswer, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
 import type { Query } from './query.ts'
+import { refreshStale } from './refresh-stale.ts'
 
 /** One query under one policy: what has been found out so far. */
 export type Deliberation = Readonly<{
@@ -45,7 +47,8 @@ function peerRoute(parts: Parts, match: PolicyMatch, target: Target, qname: Doma
     caps: {
       maxTtlSeconds: policy.maxTtlSeconds ?? unlimitedTtlSeconds,
       maxNegativeTtlSeconds: policy.maxNegativeTtlSeconds
-    }
+    },
+    isBackground: false
   }
 }
 
@@ -144,4 +147,14 @@ export function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: 
   const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
   if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
   return lastAnswer(parts, query, route, theirs, query.qtype)
+}
+
+const standingsToAsk: ReadonlySet<TargetStanding> = new Set(['up', 'unknown', 'returning'])
+
+/** Has a target asked again for its last answer, which was given out stale, as soon as there is hope that it answers. */
+export function refreshTarget(parts: Parts, query: Query, { match }: Deliberation, target: Target): void {
+  const route = peerRoute(parts, match, target, query.qname)
+  const theirs = route === null ? null : toTheirs(query.qname, route.mapping)
+  if (route === null || theirs === null) return
+  refreshStale(parts, query, route, theirs, query.qtype, () => standingsToAsk.has(parts.standings.of(target)))
 }

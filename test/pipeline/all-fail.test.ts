@@ -101,6 +101,29 @@ test('rule 3: a stale answer of the unreachable target itself, with EDE 3', asyn
   t.equal(denied.text, 'NXDOMAIN', 'never stale over a fresh denial of the same target')
 })
 
+test('what was given out stale is asked for again meanwhile, and fresh for the next client', async (t) => {
+  const a = await stub(t, recordsOf('172.30.1', 'cluster.local', 1))
+  const resolver = await stub(t, [{ type: 'A', name: 'www.example.org', ttl: 1, data: '192.0.2.1' }], 'example.org')
+  const b = await startB(t, peer('a', a), policy('p', suffix, '[a]'), `forward: ["${resolver.text}"]\n`)
+  const names = [below('api'), 'www.example.org'] as const
+  for (const name of names) t.equal((await ask(b, name)).rcode, 'NOERROR')
+  a.fault = resolver.fault = 'servfail'
+  for (const name of names)
+    t.ok(await until(async () => (await ask(b, name)).ede[0]?.code === 3, 5_000), `${name}: stale`)
+  a.records = a.records.map((record) => ({ ...record, ttl: 300 }))
+  resolver.records = resolver.records.map((record) => ({ ...record, ttl: 300 }))
+  a.fault = resolver.fault = 'none'
+  const { stats } = b.server.peers.staleRefresh
+  t.ok(await until(() => stats.refreshed >= 2, 15_000), 'nobody asked us')
+  const before = a.queries.length + resolver.queries.length
+  for (const name of names) t.same((await ask(b, name)).ede, [], `${name}: fresh`)
+  t.equal(a.queries.length + resolver.queries.length, before, 'from memory')
+  t.equal(
+    b.server.peers.status().reduce((sum, one) => sum + one.stats.hedged, 0),
+    0
+  )
+})
+
 test('rule 3: what is stale is not kept past serveStale', async (t) => {
   const a = await stub(t, recordsOf('172.30.1', 'cluster.local', 1))
   const b = await startB(t, peer('a', a), policy('p', suffix, '[a]'), 'forward: []\ncache: {serveStale: 1s}\n')
