@@ -125,20 +125,6 @@ export const returnSteps = 10
 /** Changes of one server's health that are remembered. */
 export const healthHistoryEntries = 20
 
-/**
- * Asking again for what is given out stale: for so many names, so many at once and in each turn; after the first wait, which is
- * doubled up to the longest (RFC 8767 §5 names 30 s), as long as somebody was given it within `wantedMs`.
- */
-export const staleRefresh = {
-  names: 1_000,
-  inFlight: 10,
-  turnMs: 250,
-  perTurn: 5,
-  firstMs: 1_000,
-  maxMs: 30_000,
-  wantedMs: 60_000
-} as const
-
 // The zone.
 /** Different lists of ports that objects share; beyond, the sharing begins anew. */
 export const sharedPortLists = 1_000

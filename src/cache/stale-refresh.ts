@@ -6,7 +6,7 @@
  * fail, and none for what nobody was given for a while. What is asked, and how, comes in as functions.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { staleRefresh as limits } from '../base/limits.ts'
+import { staleRefresh as limits } from '../base/stale-limits.ts'
 
 export type RefreshWork = Readonly<{
   /** Whether there is any point in asking now; it is looked at again soon. */
@@ -79,16 +79,15 @@ export class StaleRefresh {
 
   #turn(): void {
     const nowMs = this.#clock.nowMs()
-    let begun = 0
-    for (const [key, wanted] of [...this.#wanted]) {
+    const due: [string, Wanted][] = []
+    for (const [key, wanted] of this.#wanted) {
       if (wanted.isAsking) continue
-      if (nowMs - wanted.wantedAtMs >= limits.wantedMs) {
-        this.#wanted.delete(key)
-        continue
+      if (nowMs - wanted.wantedAtMs >= limits.wantedMs) this.#wanted.delete(key)
+      else if (due.length < Math.min(limits.perTurn, limits.inFlight - this.#inFlight)) {
+        if (wanted.nextAtMs <= nowMs && wanted.work.mayAsk()) due.push([key, wanted])
       }
-      if (begun >= limits.perTurn || this.#inFlight >= limits.inFlight) continue
-      if (wanted.nextAtMs > nowMs || !wanted.work.mayAsk()) continue
-      begun++
+    }
+    for (const [key, wanted] of due) {
       // Others have their turn before it is tried again.
       this.#wanted.delete(key)
       this.#wanted.set(key, wanted)

@@ -1,6 +1,6 @@
 // What is given out stale is asked for again: on a clock moved by hand.
 import { test, type Test } from 'tap'
-import { staleRefresh as limits } from '../../src/base/limits.ts'
+import { staleRefresh as limits } from '../../src/base/stale-limits.ts'
 import { StaleRefresh } from '../../src/cache/stale-refresh.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
