@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runToEnd } from './children.ts'
 import type { PeerdnsProgram } from './rivals/peerdns.ts'
+import type { ServerPlan } from './rivals/server-plan.ts'
 
 const compileTimeoutMs = 120_000
 const installedCommand = join('bin', 'peerdns.mjs')
@@ -25,8 +26,9 @@ export async function buildPeerdns(root: string, logFolder: string): Promise<Pee
   return { node: process.execPath, nodeOptions: [], main: join(folder, installedCommand) }
 }
 
-/** The same without the installed command, which keeps compiled code for the next start: as a first start is. */
-export const withoutCompiledCode = (program: PeerdnsProgram): PeerdnsProgram => ({
-  ...program,
-  main: join(program.main, '..', '..', 'dist', 'cli', 'main.js')
+/** The same where no compiled code is kept or found: as a first start is. */
+export const withoutCompiledCode = (plan: ServerPlan): ServerPlan => ({
+  ...plan,
+  command: 'env',
+  args: ['NODE_DISABLE_COMPILE_CACHE=1', plan.command, ...plan.args]
 })

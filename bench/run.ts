@@ -79,7 +79,7 @@ async function main(options: BenchOptions): Promise<void> {
     const planners = {
       peerdns: (place: Place, file: string) => peerdnsForManifests(rivals.peerdns, place, file),
       peerdnsAtFirst: (place: Place, file: string) => ({
-        ...peerdnsForManifests(withoutCompiledCode(rivals.peerdns), place, file),
+        ...withoutCompiledCode(peerdnsForManifests(rivals.peerdns, place, file)),
         title: 'peerdns, first start'
       }),
       coredns: coredns === null ? null : (place: Place, zone: string) => corednsForZoneFile(coredns.path, place, zone),

@@ -17,6 +17,16 @@ if (!existsSync(entry)) {
 } else if (isCurrent) {
   // Compiled code is kept in the temporary folder where that can be written, for a quicker next start.
   module.enableCompileCache()
+  // What one file of a package says of another one by its path is taken at its word: looking each of 1,600 such paths
+  // up in the file system takes a fifth of the start.
+  module.registerHooks({
+    resolve(specifier, context, next) {
+      const isPath = specifier.startsWith('./') || specifier.startsWith('../')
+      if (!isPath || !specifier.endsWith('.js') || !context.conditions.includes('import'))
+        return next(specifier, context)
+      return { url: new URL(specifier, context.parentURL).href, shortCircuit: true }
+    }
+  })
   await import(entry)
 } else if (existsSync(localNode)) {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']

@@ -85,7 +85,7 @@ function importedNames(node: ts.ImportDeclaration): { names: string[]; typeOnly:
   }
 }
 
-/** Every way in which one file names another: import, export from, import(), and the URL of a worker's file. */
+/** Every way in which one file names another: import, export from, import(), getBuiltinModule, and the URL of a worker's file. */
 function importsOf(source: Source): Import[] {
   const file = parse(source)
   const found: Import[] = []
@@ -102,6 +102,9 @@ function importsOf(source: Source): Import[] {
     } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
       if (ts.isStringLiteral(node.argument.literal)) add(node, node.argument.literal.text, true, ['*'])
     } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const argument = node.arguments[0]
+      if (argument !== undefined && ts.isStringLiteralLike(argument)) add(node, argument.text, false, ['*'])
+    } else if (ts.isCallExpression(node) && node.expression.getText().endsWith('.getBuiltinModule')) {
       const argument = node.arguments[0]
       if (argument !== undefined && ts.isStringLiteralLike(argument)) add(node, argument.text, false, ['*'])
     } else if (ts.isNewExpression(node) && node.expression.getText() === 'URL') {
@@ -261,6 +264,7 @@ test('the rules see what they forbid', async (t) => {
     { name: 'isIP', source: file('config/a.ts', "import { isIP } from 'node:net'"), want: null },
     { name: 'http', source: file('peer/a.ts', "import http from 'node:http'"), want: /imports node:http/ },
     { name: 'http in admin', source: file('admin/a.ts', "import { createServer } from 'node:http'"), want: null },
+    { name: 'builtin', source: file('zone/a.ts', "process.getBuiltinModule('node:http')"), want: /imports node:http/ },
     { name: 'fetch', source: file('peer/a.ts', "await fetch('')"), want: /by fetch/ },
     { name: 'package', source: file('cache/a.ts', "import { LRUCache } from 'lru-cache'"), want: null },
     { name: 'development', source: file('wire/a.ts', "import packet from 'dns-packet'"), want: /no dependency/ },

@@ -4,6 +4,7 @@
  * A ring of fixed size in plain arrays. A name is kept as the string that the answer itself holds, which lives on in a copy
  * or in the cache: nothing is allocated for an answer.
  */
+import { filledArray } from '../base/filled-array.ts'
 import type { TargetId } from '../policy/policy.ts'
 import { rootName, type DomainName } from '../wire/name.ts'
 
@@ -35,9 +36,9 @@ export class GivenAnswers {
     this.#givenAtMs = new Float64Array(size)
     this.#knownAtMs = new Float64Array(size)
     this.#types = new Uint16Array(size)
-    this.#names = Array.from({ length: size }, () => rootName)
-    this.#policies = Array.from({ length: size }, () => '')
-    this.#targets = Array.from({ length: size }, () => '')
+    this.#names = filledArray(size, rootName)
+    this.#policies = filledArray(size, '')
+    this.#targets = filledArray(size, '')
   }
 
   /** Times are monotonic, and `givenAtMs` never lies before that of the answer before. */

@@ -5,6 +5,7 @@
  * RDATA is kept as text with one character for each octet, as names are, and becomes octets when somebody reads
  * `rdata`. Those of the sets read last are kept, so what is asked for often is at hand and all else stays small.
  */
+import { filledArray } from '../base/filled-array.ts'
 import { unpackedRecords, unpackedRRsets } from '../base/limits.ts'
 import type { DomainName } from '../wire/name.ts'
 import { latin1Of, octetsOf } from '../wire/octets.ts'
@@ -146,7 +147,7 @@ function unpackSeveral(text: string, owner: DomainName): readonly Rdata[] {
 }
 
 /** The sets whose octets are at hand, oldest first: a ring, in which `oldest` is the one to go. */
-const ring: (PackedRRset | null)[] = Array.from({ length: unpackedRRsets }, () => null)
+const ring = filledArray<PackedRRset | null>(unpackedRRsets, null)
 const ringRecords = new Uint32Array(unpackedRRsets)
 const held = { records: 0, oldest: 0, next: 0 }
 

@@ -1,6 +1,6 @@
 /** The command as its own process: files, signals, pipes, and what an operator sees of a wrong configuration. */
 import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,12 +14,14 @@ const entry = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 type Result = Readonly<{ code: number | null; out: string; err: string }>
 
+type RunOptions = Readonly<{ env?: NodeJS.ProcessEnv; afterBytes?: number; command?: string }>
+
 /** Runs the command to its end; `afterBytes` closes its output that early. */
 function run(
   args: readonly string[],
-  { env = {}, afterBytes = Infinity }: { env?: NodeJS.ProcessEnv; afterBytes?: number } = {}
+  { env = {}, afterBytes = Infinity, command = entry }: RunOptions = {}
 ): Promise<Result> {
-  const child = spawn(process.execPath, [entry, ...args], {
+  const child = spawn(process.execPath, [command, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   })
@@ -152,6 +154,29 @@ test('serve starts nothing where it cannot', async (t) => {
   t.match(taken.err, new RegExp(`^peerdns: cannot listen on 127\\.0\\.0\\.1:${running.port} \\((udp|tcp)\\): [^\n]*EADDRINUSE[^\n]*\n$`)) // prettier-ignore
 })
 
+test('serve takes its file in every form, and nothing beside it', async (t) => {
+  const file = configFile(t, {}, 'policys: []')
+  for (const args of [['--config', file], [`--config=${file}`]]) {
+    const { code, err } = await runInProcess(['serve', ...args])
+    t.match({ code, err }, { code: 1, err: /is wrong, so nothing was started/ }, args.join(' '))
+  }
+  const rows: [args: string[], code: number, says: RegExp][] = [
+    [[], 2, /required option '--config <file>' not specified/],
+    [['--config'], 2, /argument missing/],
+    [['--config', ''], 1, /cannot be read|no such file/],
+    [['--config', '--help'], 1, /--help/],
+    [['--help', '--config', file], 0, /Usage: peerdns serve/],
+    [['--config', file, '--help'], 0, /Usage: peerdns serve/],
+    [['--config', file, 'more'], 2, /too many arguments/],
+    [['--config', file, '--more'], 2, /unknown option '--more'/]
+  ]
+  for (const [args, code, says] of rows) {
+    const result = await runInProcess(['serve', ...args])
+    t.equal(result.code, code, args.join(' '))
+    t.match(result.out + result.err, says, args.join(' '))
+  }
+})
+
 test('serve follows its configuration and ends as it is told', async (t) => {
   const folder = t.testdir({ 'a.yaml': service('one') })
   t.test('SIGTERM and SIGINT: 0', async (t) => {
@@ -221,6 +246,21 @@ test('serve follows its configuration and ends as it is told', async (t) => {
     t.equal(await ended, 143)
     await server.stop()
   })
+})
+
+const installed = fileURLToPath(new URL('../../bin/peerdns.mjs', import.meta.url))
+const isBuilt = existsSync(fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url)))
+
+test('the installed command', { skip: isBuilt ? false : 'not built' }, async (t) => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  t.match(await run(['--version'], { command: installed }), { code: 0, out: `${version}\n`, err: '' })
+  const file = configFile(t, { 'a.yaml': service('a') })
+  const checked = await run(['check', '--config', file], { command: installed })
+  t.match(checked, { code: 0, out: /^ok: cluster north; 1 Service/, err: '' }, 'with every package that it needs')
+  const wrong = await run(['serve', '--config', configFile(t, {}, 'policys: []')], { command: installed })
+  t.match(wrong, { code: 1, err: /did you mean `policies`/ })
 })
 
 test('output goes to pipes that may close, without colors', async (t) => {

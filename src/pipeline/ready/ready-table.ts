@@ -5,6 +5,7 @@
  * anew takes its old place where it fits. An index in buckets of eight gives the block; a full bucket gives up its oldest
  * one. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
  */
+import { filledArray } from '../../base/filled-array.ts'
 import { headerOctets } from '../../wire/header.ts'
 import { lowerCaseOf } from '../../wire/name.ts'
 import type { ReadyTemplate } from './ready-template.ts'
@@ -68,7 +69,7 @@ export class ReadyTable {
     this.#view = new DataView(buffer)
     this.#places = new Int32Array(slots)
     this.#hashes = new Int32Array(slots)
-    this.sources = Array.from({ length: slots }, () => null)
+    this.sources = filledArray<unknown>(slots, null)
     this.#bucketMask = slots / ways - 1
   }
 

@@ -1,5 +1,6 @@
 /** Addresses of clients as text, kept for those who ask often: reading one from memory makes no new string. */
 import { addressWordsToText } from '../../base/ip-address.ts'
+import { filledArray } from '../../base/filled-array.ts'
 import { rememberedClientAddresses } from '../../base/limits.ts'
 import type { MessageBatch } from './message-batch.ts'
 
@@ -8,7 +9,7 @@ const mask = rememberedClientAddresses - 1
 export class ClientTexts {
   /** Four words an address; each address has one place, and the last one there keeps it. */
   readonly #words = new Uint32Array(rememberedClientAddresses * 4)
-  readonly #texts: (string | null)[] = Array.from({ length: rememberedClientAddresses }, () => null)
+  readonly #texts = filledArray<string | null>(rememberedClientAddresses, null)
 
   /** The address that a message came from, as `clientAddress` writes it. */
   of(batch: MessageBatch, slot: number): string {

@@ -2,9 +2,8 @@
  * Requests to the API server: one at a time on one connection that is kept, every wait bounded, every failure an
  * ApiError. Nothing in a cluster is changed but the ConfigMaps that keep what an operator set and which addresses are down.
  */
-import { Agent as HttpAgent, request as httpRequest } from 'node:http'
-import type { ClientRequest, IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { Agent as HttpAgent, ClientRequest, IncomingMessage } from 'node:http'
+import type { Agent as HttpsAgent } from 'node:https'
 import type { Clock } from '../../../base/clock.ts'
 import { apiDocumentOctets, apiErrorBodyMs, apiErrorBodyOctets, apiHeadersTimeoutMs } from '../../../base/limits.ts'
 import type { ApiAccess, ApiTarget, TlsOptions } from './api-access.ts'
@@ -106,14 +105,17 @@ export class ApiConnection {
   #request({ url, headers, tls }: ApiTarget, { method, path, query, accept, body }: Message): ClientRequest {
     if (this.#isClosed) throw new ApiError('cut', 'closed')
     const isTls = url.protocol === 'https:'
+    // Both take a while to load, and a server that reads manifests needs neither.
+    const http = process.getBuiltinModule('node:http')
+    const https = process.getBuiltinModule('node:https')
     if (this.#agent === null || this.#agentTls !== tls) {
       this.#agent?.destroy()
       const options = { keepAlive: true, maxSockets: 1, maxFreeSockets: 1 }
-      this.#agent = isTls ? new HttpsAgent({ ...options, ...tls }) : new HttpAgent(options)
+      this.#agent = isTls ? new https.Agent({ ...options, ...tls }) : new http.Agent(options)
       this.#agentTls = tls
     }
     const search = new URLSearchParams(query).toString()
-    return (isTls ? httpsRequest : httpRequest)({
+    return (isTls ? https : http).request({
       // node:net wants addresses without brackets.
       hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
