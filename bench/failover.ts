@@ -22,7 +22,7 @@ import {
   type Given
 } from '../test/e2e/support/failover.ts'
 import { endChildrenWithUs, startChild, type Child } from './children.ts'
-import { freePort } from '../test/e2e/support/part.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { findCoredns, findProgram, outputOf } from './rivals/find.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -4,6 +4,7 @@
  */
 import { test, type Test } from 'tap'
 import { ask, clusterB, delay, startInProcess, until, type InProcessServer, type Reply } from './support/in-process.ts'
+import { loopClock } from './support/loop-clock.ts'
 import { externalName, namespace, service, slice } from './support/objects.ts'
 import { startStubPeer, type StubPeer, type StubRecord } from './support/stub-peer.ts'
 
@@ -128,10 +129,10 @@ test('5 (coredns#3432) and 7 (coredns#3879): a new address and a deletion are se
   })
   t.equal((await ask(b, pod)).text, '10.0.0.1')
   t.equal((await ask(b, '9.9.1.10.in-addr.arpa', { type: 'PTR' })).text, 'gone.shop.svc.cluster.local')
-  const startedAtMs = performance.now()
+  const startedAtMs = loopClock.nowMs()
   b.writeObjects(headless('10.0.0.2'))
-  t.ok(await until(async () => (await ask(b, pod)).text === '10.0.0.2', 2_000))
-  const tookMs = performance.now() - startedAtMs
+  t.ok(await until(async () => (await ask(b, pod)).text === '10.0.0.2'))
+  const tookMs = loopClock.nowMs() - startedAtMs
   t.ok(tookMs < 900, `the new address after ${tookMs.toFixed(0)} ms`)
   for (const [name, type] of [
     ['gone.shop.svc.cluster.local', 'A'],
@@ -159,15 +160,15 @@ forward: []
   t.ok(await until(() => healthOf('dead') === 'up' && healthOf('alive') === 'up'))
   t.equal((await ask(b, `api.${zone}`)).text, '192.0.2.1')
   dead.fault = 'silent'
-  const diedAtMs = performance.now()
+  const diedAtMs = loopClock.nowMs()
   b.server.cache.flush()
   const early = await Promise.all(Array.from({ length: 20 }, () => ask(b, `api.${zone}`)))
   for (const { text, tookMs } of early) {
     t.equal(text, '192.0.2.2', 'retried within its own deadline')
     t.ok(tookMs < 1_000, `after ${tookMs.toFixed(0)} ms`)
   }
-  t.ok(await until(() => healthOf('dead') === 'down', 2_000))
-  const detectedMs = performance.now() - diedAtMs
+  t.ok(await until(() => healthOf('dead') === 'down'))
+  const detectedMs = loopClock.nowMs() - diedAtMs
   t.ok(detectedMs < 1_500, `down after ${detectedMs.toFixed(0)} ms`)
   const before = dead.queries.filter(({ type }) => type === 'A').length
   for (let at = 0; at < 10; at++) {
@@ -178,15 +179,15 @@ forward: []
   }
   t.equal(dead.queries.filter(({ type }) => type === 'A').length, before, 'the dead one is not asked any more')
   dead.fault = 'none'
-  const backAtMs = performance.now()
-  t.ok(await until(() => healthOf('dead') === 'up', 8_000))
+  const backAtMs = loopClock.nowMs()
+  t.ok(await until(() => healthOf('dead') === 'up'))
   // Its share grows step by step, so when this name returns depends on the name.
   const isBackInUse = async (): Promise<boolean> => {
     b.server.cache.flush()
     return (await ask(b, `api.${zone}`)).text === '192.0.2.1'
   }
-  t.ok(await until(isBackInUse, 30_000))
-  t.ok(performance.now() - backAtMs < 30_000, 'back in use within 30 s')
+  t.ok(await until(isBackInUse))
+  t.ok(loopClock.nowMs() - backAtMs < 30_000, 'back in use within 30 s')
 })
 
 test('9 (kubernetes/dns#745): dead TCP connections to a peer fail nobody', async (t) => {
@@ -272,11 +273,11 @@ test('12 (kubernetes#92559): a denial does not outlive the object’s birth', as
   const b = await startInProcess(t, clusterB(`${peers}policies: [{name: p, dnsName: shop.svc.cluster.local, targets: [a]}]\nforward: []\n`)) // prettier-ignore
   const c = await startInProcess(t, clusterB(`${peers}policies: [{name: p, dnsName: shop.svc.cluster.local, targets: [a], maxNegativeTtl: 1s}]\nforward: []\n`)) // prettier-ignore
   for (const server of [a, b, c]) t.equal((await ask(server, pod)).text, 'NXDOMAIN', 'not ready')
-  const bornAtMs = performance.now()
+  const bornAtMs = loopClock.nowMs()
   a.writeObjects([namespace('shop'), ...headless, slice('db.shop', ['10.0.0.1'])])
   const since = async (server: InProcessServer): Promise<number> => {
-    t.ok(await until(async () => (await ask(server, pod)).text === '10.0.0.1', 7_000))
-    return performance.now() - bornAtMs
+    t.ok(await until(async () => (await ask(server, pod)).text === '10.0.0.1'))
+    return loopClock.nowMs() - bornAtMs
   }
   const [locally, by5s, by1s] = await Promise.all([since(a), since(b), since(c)])
   t.ok(locally < 900, `locally after ${locally.toFixed(0)} ms`)

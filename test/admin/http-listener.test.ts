@@ -1,6 +1,5 @@
 /** The listener and its router over real sockets: routes, limits, faults and the way it stops. */
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { HttpListener, type HttpLimits } from '../../src/admin/http-listener.ts'
 import { jsonReply, textReply } from '../../src/admin/reply.ts'
@@ -8,6 +7,8 @@ import { Router, type Route } from '../../src/admin/router.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { ListenError, TextError } from '../../src/base/errors.ts'
 import { silentLog } from '../../src/base/log.ts'
+import { until } from '../support/in-process.ts'
+import { sleep } from '../support/loop-clock.ts'
 
 /** What a slow route waits for. */
 const gate = Promise.withResolvers<void>()
@@ -102,29 +103,28 @@ test('HttpListener turns a handler that throws into a 500, logs it, and goes on'
 })
 
 test('HttpListener bounds what a client may make it hold', async (t) => {
-  const { url, port } = await open(t, {
-    connections: 2,
-    headersTimeoutMs: 200,
-    requestTimeoutMs: 400,
-    keepAliveMs: 200
-  })
+  const short = { headersTimeoutMs: 200, requestTimeoutMs: 400, keepAliveMs: 200 }
+  const long = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveMs: 60_000 }
   const post = 'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
-  const rows: { name: string; send: string; want: RegExp }[] = [
-    { name: 'no request', send: '', want: /^HTTP\/1\.1 408 / },
-    { name: 'headers without an end', send: 'GET /plain HTTP/1.1\r\nhost: x\r\n', want: /^HTTP\/1\.1 408 / },
-    { name: 'a body without an end', send: `${post}content-length: 10\r\n\r\n{`, want: /^HTTP\/1\.1 408 / },
-    { name: 'too much said beforehand', send: `${post}content-length: 99999999\r\n\r\n`, want: /^HTTP\/1\.1 413 [^]*connection: close/i },
-    { name: 'too much in pieces', send: `${post}transfer-encoding: chunked\r\n\r\n11000\r\n${'x'.repeat(0x11000)}\r\n`, want: /^HTTP\/1\.1 413 / },
-    { name: 'headers without bounds', send: `GET /plain HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, want: /^HTTP\/1\.1 431 / },
-    { name: 'no HTTP at all', send: '\x16\x03\x01\x02\x00', want: /^HTTP\/1\.1 400 / },
-    { name: 'a connection that is kept and idle', send: 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n', want: /^HTTP\/1\.1 200 [^]*plain\n$/ }
+  const rows: { name: string; send: string; want: RegExp; times: Partial<HttpLimits> }[] = [
+    { name: 'no request', send: '', want: /^HTTP\/1\.1 408 /, times: short },
+    { name: 'headers without an end', send: 'GET /plain HTTP/1.1\r\nhost: x\r\n', want: /^HTTP\/1\.1 408 /, times: short },
+    { name: 'a body without an end', send: `${post}content-length: 10\r\n\r\n{`, want: /^HTTP\/1\.1 408 /, times: short },
+    { name: 'too much said beforehand', send: `${post}content-length: 99999999\r\n\r\n`, want: /^HTTP\/1\.1 413 [^]*connection: close/i, times: long },
+    { name: 'too much in pieces', send: `${post}transfer-encoding: chunked\r\n\r\n11000\r\n${'x'.repeat(0x11000)}\r\n`, want: /^HTTP\/1\.1 413 /, times: long },
+    { name: 'headers without bounds', send: `GET /plain HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, want: /^HTTP\/1\.1 431 /, times: long },
+    { name: 'no HTTP at all', send: '\x16\x03\x01\x02\x00', want: /^HTTP\/1\.1 400 /, times: long },
+    { name: 'a connection that is kept and idle', send: 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n', want: /^HTTP\/1\.1 200 [^]*plain\n$/, times: { ...long, keepAliveMs: 200 } }
   ] // prettier-ignore
-  for (const { name, send, want } of rows) {
+  for (const { name, send, want, times } of rows) {
+    const { url, port } = await open(t, { connections: 2, ...times })
     const { socket, all } = rawClient(t, port)
     socket.write(send, 'latin1')
     t.match(await all, want, name)
+    // Where times are short, a busy machine may take as long as a client that says nothing.
+    const isServed = async (): Promise<boolean> => (await fetch(`${url}/plain`)).status === 200
+    t.ok(await until(isServed), `${name}, and the next one is served`)
   }
-  t.equal((await fetch(`${url}/plain`)).status, 200, 'and the next one is served')
 })
 
 test('HttpListener at its limit of connections cuts the one that has been without a complete request for longest', async (t) => {
@@ -135,7 +135,7 @@ test('HttpListener at its limit of connections cuts the one that has been withou
     client.socket.on('close', () => isOpen.set(client.socket, false))
     await new Promise((done) => void client.socket.once('connect', done))
     client.socket.write(send)
-    await sleep(20)
+    await sleep(50)
     return client
   }
   const patient = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveMs: 60_000 }
@@ -152,7 +152,7 @@ test('HttpListener at its limit of connections cuts the one that has been withou
       const response = await fetch(`${url}/plain`, { headers: { connection: 'close' } })
       t.equal(response.status, 200, `a probe behind ${half.length} octets of a request`)
       await response.text()
-      await sleep(20)
+      await sleep(50)
     }
     t.same(held.map(({ socket }) => isOpen.get(socket)), [false, true, true], 'one made room, the oldest') // prettier-ignore
   }

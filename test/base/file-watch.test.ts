@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { watchPaths } from '../../src/base/file-watch.ts'
+import { giveUpAfter, loopClock, sleep } from '../support/loop-clock.ts'
 
 /** The promise of the product: a change is noticed within this time. */
 const noticedWithinMs = 200
@@ -13,24 +13,6 @@ const temporaryFolder = (t: Test): string => {
   const folder = mkdtempSync(join(tmpdir(), 'peerdns-watch-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
-}
-
-/** How long this process had to wait for a processor: that a test machine is busy is not our delay. */
-function measureLateness(): { stop(): number } {
-  const everyMs = 5
-  let lateMs = 0
-  let lastMs = performance.now()
-  const timer = setInterval(() => {
-    const nowMs = performance.now()
-    lateMs += Math.max(0, nowMs - lastMs - 2 * everyMs)
-    lastMs = nowMs
-  }, everyMs)
-  return {
-    stop() {
-      clearInterval(timer)
-      return lateMs
-    }
-  }
 }
 
 /** Watches, and gives a function that makes a change and asserts that it is told in time. */
@@ -43,7 +25,7 @@ function watched(t: Test, paths: string[]) {
       calls++
       wake?.()
     },
-    systemClock
+    loopClock
   )
   t.teardown(() => watch.close())
   return {
@@ -51,19 +33,18 @@ function watched(t: Test, paths: string[]) {
     calls: () => calls,
     async expectAfter(what: string, change: () => void): Promise<void> {
       const before = calls
-      const timer = setTimeout(() => wake?.(), 2_000)
+      const giveUp = giveUpAfter(20_000, () => wake?.())
       const woken = new Promise<void>((done) => (wake = done))
-      const lateness = measureLateness()
-      const startMs = performance.now()
+      const startMs = loopClock.nowMs()
       change()
       await woken
-      clearTimeout(timer)
-      const tookMs = performance.now() - startMs - lateness.stop()
+      giveUp()
+      const tookMs = loopClock.nowMs() - startMs
       t.ok(calls > before && tookMs < noticedWithinMs, `${what}: told after ${tookMs.toFixed(0)} ms`)
     },
     async expectQuiet(what: string, forMs: number): Promise<void> {
       const before = calls
-      await new Promise((done) => setTimeout(done, forMs))
+      await sleep(forMs)
       t.equal(calls, before, what)
     }
   }
@@ -204,6 +185,6 @@ void test('watchPaths polls for what no event tells, and is silent after close',
   watch.close()
   t.equal(timers.size, 0, 'no timer is left')
   mkdirSync(folder, { recursive: true })
-  await new Promise((done) => setTimeout(done, 50))
+  await sleep(50)
   t.equal(calls, 1)
 })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { elapsed, printable, table } from '../../src/cli/table.ts'
 import { command, type Result } from '../support/command.ts'
+import { freePort } from '../support/free-port.ts'
 import { startStubPeer, type StubFault, type StubRecord } from '../support/stub-peer.ts'
 import { startTwoClusters } from '../support/two-clusters.ts'
 
@@ -81,10 +82,7 @@ test('run: an admin API that does not answer is exit code 1 and one line', async
   await new Promise<void>((done) => void odd.listen(0, '127.0.0.1', done))
   t.teardown(() => odd.close())
   const oddUrl = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`
-  const nobody = createServer()
-  await new Promise<void>((done) => void nobody.listen(0, '127.0.0.1', done))
-  const goneUrl = `127.0.0.1:${(nobody.address() as AddressInfo).port}`
-  await new Promise((done) => void nobody.close(done))
+  const goneUrl = `127.0.0.1:${await freePort()}`
   for (const line of ['status', 'peers list', 'policies describe x', 'records list', 'cache flush', 'trace x']) {
     const gone = await command(`${line} --admin ${goneUrl}`)
     t.equal(gone.code, 1, line)

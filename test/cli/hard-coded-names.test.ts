@@ -1,8 +1,8 @@
 /** Names in manifests that hold another cluster's name or zone: which are found, where, and what to use instead. */
-import { performance } from 'node:perf_hooks'
 import { test } from 'tap'
 import { findHardCodedNames } from '../../src/cli/hard-coded-names.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const config = parseConfig(
   {
@@ -66,10 +66,6 @@ test('findHardCodedNames: what names no other cluster is left alone', async (t) 
 
 test('findHardCodedNames is bounded, and long lines are no burden', async (t) => {
   t.equal(findHardCodedNames('host: api.cluster-a.example.com\n'.repeat(50), config, 7).length, 7)
-  const startedAtMs = performance.now()
-  t.same(
-    findHardCodedNames(`x: .${'a'.repeat(2_000_000)} ${'a-'.repeat(500_000)} ${'a.'.repeat(500_000)}`, config, 7),
-    []
-  )
-  t.ok(performance.now() - startedAtMs < 6_000)
+  const line = `x: .${'a'.repeat(2_000_000)} ${'a-'.repeat(500_000)} ${'a.'.repeat(500_000)}`
+  t.ok(cpuMsOf(() => t.same(findHardCodedNames(line, config, 7), [])) < 6_000)
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { ConfigWatcher } from '../../src/config/reload.ts'
+import { giveUpAfter, loopClock, sleep } from '../support/loop-clock.ts'
 
 const load = { home: '/home/user' }
 const right = (name: string): string => `cluster: {name: ${name}, source: {manifests: [m]}}\n`
@@ -23,7 +23,7 @@ function watching(t: Test, file: string, refuse: (name: string) => void = () => 
   const watcher = new ConfigWatcher({
     file,
     load,
-    clock: systemClock,
+    clock: loopClock,
     hash: loadConfig(file, load).hash,
     onLoaded(config) {
       refuse(config.cluster.name)
@@ -34,19 +34,17 @@ function watching(t: Test, file: string, refuse: (name: string) => void = () => 
   t.teardown(() => watcher.close())
   const next = async (change: () => void): Promise<string | undefined> => {
     const before = told.length
-    const timer = setTimeout(() => wake?.(), 2_000)
+    const giveUp = giveUpAfter(20_000, () => wake?.())
     const woken = new Promise<void>((done) => (wake = done))
     change()
     await woken
-    clearTimeout(timer)
+    giveUp()
     return told[before]
   }
   return { watcher, told, next }
 }
 
-const quiet = async (): Promise<void> => {
-  await new Promise((done) => setTimeout(done, 250))
-}
+const quiet = (): Promise<void> => sleep(250)
 
 const temporaryFolder = (t: Test): string => {
   const folder = mkdtempSync(join(tmpdir(), 'peerdns-reload-'))

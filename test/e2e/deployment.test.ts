@@ -11,7 +11,8 @@ import { startCluster, type Cluster } from './support/cluster.ts'
 import { dig } from './support/dig.ts'
 import { settled } from './support/eventually.ts'
 import { KubeApi, KubeApiError } from './support/kube-api.ts'
-import { freePort, Part, whyNoClusters } from './support/part.ts'
+import { Part, whyNoClusters } from './support/part.ts'
+import { freePort } from '../support/free-port.ts'
 
 const skip = whyNoClusters() ?? false
 

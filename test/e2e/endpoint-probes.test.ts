@@ -9,7 +9,7 @@ import { startCluster } from './support/cluster.ts'
 import { settled } from './support/eventually.ts'
 import { tell } from './support/live-figures.ts'
 import { LiveServer } from './support/live-server.ts'
-import { freePort } from './support/part.ts'
+import { freePort } from '../support/free-port.ts'
 import { clusterSuite } from './support/suite.ts'
 
 const addresses = Array.from({ length: 20 }, (_, at) => `127.0.9.${at + 1}`)

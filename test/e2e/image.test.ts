@@ -19,7 +19,8 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { root } from '../k8s/built.ts'
 import { dig } from './support/dig.ts'
-import { freePort, Part } from './support/part.ts'
+import { Part } from './support/part.ts'
+import { freePort } from '../support/free-port.ts'
 
 const cache = join(root, '.cache/e2e/image')
 const buildTimeoutMs = 280_000

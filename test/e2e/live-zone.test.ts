@@ -16,7 +16,8 @@ import {
   type Walked,
   type WalkOptions
 } from './support/live-walker.ts'
-import { freePort, whyNoClusters } from './support/part.ts'
+import { whyNoClusters } from './support/part.ts'
+import { freePort } from '../support/free-port.ts'
 import { recordedCluster } from './support/recorded-cluster.ts'
 
 const skip = whyNoClusters() ?? false

@@ -12,7 +12,8 @@ import { startServerProcess } from '../support/server-process.ts'
 import { startCluster } from './support/cluster.ts'
 import { dig } from './support/dig.ts'
 import { settled } from './support/eventually.ts'
-import { binary, freePort, Part, whyNoClusters } from './support/part.ts'
+import { binary, Part, whyNoClusters } from './support/part.ts'
+import { freePort } from '../support/free-port.ts'
 
 const skip = whyNoClusters() ?? false
 

@@ -2,12 +2,12 @@
 import { createServer } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { parseEndpointCheck } from '../../src/base/endpoint-check.ts'
 import { endpointCheckEveryMs, endpointCheckGapMinMs, endpointChecksInFlight } from '../../src/base/endpoint-limits.ts'
 import { EndpointSchedule, type CheckedEndpoint } from '../../src/health/endpoint-schedule.ts'
 import { checkEndpoint } from '../../src/peer/endpoint-connect.ts'
 import { ManualClock } from '../support/manual-clock.ts'
+import { loopClock } from '../support/loop-clock.ts'
 
 const endpoint = (address: string): CheckedEndpoint => ({ key: `tcp:80 ${address}`, address, check: 'tcp:80' })
 const turn = (): Promise<void> => new Promise((done) => void setImmediate(done)) // lets answers arrive
@@ -147,9 +147,9 @@ test('checkEndpoint: a connection, a status, and all that is none', async (t) =>
     [`https:${web}/200`, false, /./]
   ]
   for (const [check, isSuccess, reason] of rows) {
-    const outcome = await checkEndpoint('127.0.0.1', parseEndpointCheck(check), 1_000, systemClock)
+    const outcome = await checkEndpoint('127.0.0.1', parseEndpointCheck(check), 1_000, loopClock)
     t.equal(outcome.isSuccess, isSuccess, check)
     t.match(outcome.reason, reason, check)
   }
-  t.match(await checkEndpoint('127.0.0.2', parseEndpointCheck(`tcp:${gone}`), 1_000, systemClock), { isSuccess: false, reason: 'ECONNREFUSED' }) // prettier-ignore
+  t.match(await checkEndpoint('127.0.0.2', parseEndpointCheck(`tcp:${gone}`), 1_000, loopClock), { isSuccess: false, reason: 'ECONNREFUSED' }) // prettier-ignore
 })

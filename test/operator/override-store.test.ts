@@ -2,12 +2,13 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { systemClock, type Clock } from '../../src/base/clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { OverrideStore } from '../../src/operator/override-store.ts'
 import type { OverrideAction } from '../../src/operator/overrides.ts'
 import { StateFile } from '../../src/operator/state-file.ts'
 import { until } from '../support/in-process.ts'
+import { loopClock } from '../support/loop-clock.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 const drain = (peer: string, clock: Clock, forMs: number | null = null): OverrideAction => {
@@ -16,11 +17,11 @@ const drain = (peer: string, clock: Clock, forMs: number | null = null): Overrid
   return { kind: 'drain', peer, override: { sinceEpochMs, untilEpochMs, reason: 'test', by: 'me' } }
 }
 
-async function startStore(t: Test, path: string, clock: Clock = systemClock) {
+async function startStore(t: Test, path: string, clock: Clock = loopClock) {
   const changes: string[] = []
   const problems: (string | null)[] = []
   const store = new OverrideStore({
-    place: new StateFile(path, systemClock),
+    place: new StateFile(path, loopClock),
     clock,
     log: silentLog,
     onChange: (actions, cause) => changes.push(...actions.map(({ kind }) => `${kind} by ${cause}`)),
@@ -36,7 +37,7 @@ test('OverrideStore: an action is in force when it is taken, and after a restart
   const first = await startStore(t, path)
   t.same(first.problems, [], 'no file is no problem')
   t.notOk(existsSync(path), 'and is not made without need')
-  await first.store.act(drain('a', systemClock, 60_000))
+  await first.store.act(drain('a', loopClock, 60_000))
   t.same(first.drained(), ['a'])
   t.same(first.changes, ['drain by operator'], 'told once')
   await first.store.close()
@@ -65,9 +66,9 @@ test('OverrideStore: it ends by time, also where wall time was set', async (t) =
 test('OverrideStore: two servers over one file hold the same, and no action of either is lost', async (t) => {
   const path = join(t.testdir({}), 'b.state')
   const [one, other] = await Promise.all([startStore(t, path), startStore(t, path)])
-  await one.store.act(drain('a', systemClock))
+  await one.store.act(drain('a', loopClock))
   t.ok(await until(() => other.drained().join() === 'a'))
-  await Promise.all([one.store.act(drain('b', systemClock)), one.store.act(drain('c', systemClock))])
+  await Promise.all([one.store.act(drain('b', loopClock)), one.store.act(drain('c', loopClock))])
   await other.store.act({ kind: 'undrain', peer: 'a' })
   t.ok(await until(() => one.drained().sort().join() === 'b,c' && other.drained().sort().join() === 'b,c'))
 })
@@ -77,13 +78,13 @@ test('OverrideStore: bad content is one problem, and what held before holds on',
   const { store, drained, problems } = await startStore(t, path)
   t.match(problems, [/the file .*b\.state is ignored: the whole: unknown key `drained`/])
   t.same(drained(), [])
-  await store.act(drain('a', systemClock))
+  await store.act(drain('a', loopClock))
   t.equal(problems.at(-1), null, 'an action replaces what nobody could read')
   writeFileSync(path, 'half of somethi')
   t.ok(await until(() => problems.length === 3))
   t.match(problems[2], /is ignored: not JSON/)
   t.same(drained(), ['a'])
-  await store.act(drain('b', systemClock))
+  await store.act(drain('b', loopClock))
   t.same(drained().sort(), ['a', 'b'], 'nor does an action on top of it lose anything')
   rmSync(path)
   t.ok(await until(() => drained().length === 0), 'a file that is deleted takes everything back')
@@ -92,14 +93,14 @@ test('OverrideStore: bad content is one problem, and what held before holds on',
 test('OverrideStore: what cannot be kept is not in force', async (t) => {
   const folder = join(t.testdir({}), 'gone')
   const { store, drained, changes } = await startStore(t, join(folder, 'b.state'))
-  await t.rejects(store.act(drain('a', systemClock)), { name: 'OverridePlaceError', message: /cannot be written \(ENOENT\): nothing was changed/ }) // prettier-ignore
+  await t.rejects(store.act(drain('a', loopClock)), { name: 'OverridePlaceError', message: /cannot be written \(ENOENT\): nothing was changed/ }) // prettier-ignore
   t.same([drained(), changes], [[], []])
   mkdirSync(folder)
-  await store.act(drain('a', systemClock))
+  await store.act(drain('a', loopClock))
   t.same(drained(), ['a'])
   chmodSync(folder, 0o755)
-  const off = new OverrideStore({ place: null, clock: systemClock, log: silentLog, onChange: () => {}, onProblem: () => {} }) // prettier-ignore
+  const off = new OverrideStore({ place: null, clock: loopClock, log: silentLog, onChange: () => {}, onProblem: () => {} }) // prettier-ignore
   await off.start()
-  await t.rejects(off.act(drain('a', systemClock)), { name: 'OverridePlaceError', message: /overrides: off/ })
+  await t.rejects(off.act(drain('a', loopClock)), { name: 'OverridePlaceError', message: /overrides: off/ })
   await off.close()
 })

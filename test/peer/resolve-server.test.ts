@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { serversPerName } from '../../src/base/limits.ts'
 import { parseHosts } from '../../src/peer/hosts-file.ts'
 import type { ServerAddress } from '../../src/peer/peer-types.ts'
 import { parseResolvConf, ResolvConf } from '../../src/peer/resolv-conf.ts'
 import { ServerResolver } from '../../src/peer/resolve-server.ts'
+import { loopClock, sleep } from '../support/loop-clock.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 const temporaryFolder = (t: Test): string => {
@@ -20,7 +20,7 @@ const temporaryFolder = (t: Test): string => {
 
 /** Waits until a look-up in the background, with its file access, has come to something. */
 async function until(isDone: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1_000 && !isDone(); turn++) await new Promise((done) => setTimeout(done, 2))
+  for (let turn = 0; turn < 20_000 && !isDone(); turn++) await new Promise((done) => setTimeout(done, 2))
 }
 
 test('parseHosts reads addresses by name', async (t) => {
@@ -54,7 +54,7 @@ test('ResolvConf follows its file, and keeps what it knows when the file is bad'
   const path = join(temporaryFolder(t), 'resolv.conf')
   writeFileSync(path, 'nameserver 10.0.0.1\n')
   const told: (readonly ServerAddress[])[] = []
-  const resolvConf = new ResolvConf(path, systemClock, (servers) => told.push(servers))
+  const resolvConf = new ResolvConf(path, loopClock, (servers) => told.push(servers))
   t.teardown(() => resolvConf.close())
   t.same(resolvConf.servers, [{ host: '10.0.0.1', port: 53 }])
   writeFileSync(`${path}.new`, 'nameserver 10.0.0.2\n')
@@ -62,7 +62,7 @@ test('ResolvConf follows its file, and keeps what it knows when the file is bad'
   await until(() => told.length > 0)
   t.same(told, [[{ host: '10.0.0.2', port: 53 }]])
   rmSync(path)
-  await new Promise((done) => setTimeout(done, 150))
+  await sleep(150)
   t.same(resolvConf.servers, [{ host: '10.0.0.2', port: 53 }], 'still')
   t.same(new ResolvConf(`${path}.none`, new ManualClock(), () => {}).servers, [], 'no file, no server')
 })

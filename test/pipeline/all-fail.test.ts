@@ -1,7 +1,7 @@
 // What a client gets where no target has the name, or none can be reached: the five rules in their order.
 import { test } from 'tap'
 import { returnMs } from '../../src/base/limits.ts'
-import { ask, clusterB, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
+import { ask, clusterB, delay, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
 import { service } from '../support/objects.ts'
 import {
   askedOf,
@@ -78,7 +78,7 @@ test('rule 3: a stale answer of the unreachable target itself, with EDE 3', asyn
   for (const name of [below('api'), below('a-only'), mapped]) t.equal((await ask(b, name)).rcode, 'NOERROR', name)
   t.equal((await ask(b, below('gone'))).rcode, 'NXDOMAIN')
   a.fault = 'servfail'
-  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await delay(1_100)
   for (const [name, question, address] of [
     ['the only target', below('api'), '172.30.1.1'],
     ['the next one denies', below('a-only'), '172.30.1.4'],
@@ -129,9 +129,9 @@ test('rule 3: what is stale is not kept past serveStale', async (t) => {
   const b = await startB(t, peer('a', a), policy('p', suffix, '[a]'), 'forward: []\ncache: {serveStale: 1s}\n')
   t.equal((await ask(b, below('api'))).text, '172.30.1.1')
   a.fault = 'refused'
-  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  await delay(1_200)
   t.equal((await ask(b, below('api'))).text, '172.30.1.1')
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await delay(1_000)
   t.equal((await ask(b, below('api'))).text, 'SERVFAIL')
 })
 
@@ -156,7 +156,7 @@ test('rules 4 and 5: a doubtful denial for a second; else SERVFAIL', async (t) =
   t.same(remembered.ede.map(({ code }) => code).sort((x, y) => x - y), [13, 22], 'a failure out of the cache says so') // prettier-ignore
   a.fault = 'none'
   t.equal((await ask(b, below('web'))).text, 'SERVFAIL', 'for a second')
-  t.ok(await until(async () => (await ask(b, below('web'))).text === 'NXDOMAIN', 2_000))
+  t.ok(await until(async () => (await ask(b, below('web'))).text === 'NXDOMAIN'))
 })
 
 test('a denial of ours keeps at most maxNegativeTtl', async (t) => {
@@ -274,7 +274,7 @@ test('probes take a dead target out, and healthy ones back in', async (t) => {
   const fresh = await ask(b, mapped)
   t.equal(fresh.text, '172.30.1.4', 'rule 3 for a target that is not even asked')
   t.equal(fresh.ede.length, 0, 'nothing is stale while the TTL runs')
-  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await delay(1_100)
   const stale = await ask(b, mapped)
   t.equal(stale.text, '172.30.1.4')
   t.match(stale.answer, [/^a-only\.backend\.svc\.clusterset\.local /], 'with our names')
@@ -287,13 +287,12 @@ test('probes take a dead target out, and healthy ones back in', async (t) => {
 
 test('local before its first sync is unreachable', async (t) => {
   const a = await stub(t, recordsOf('172.30.1'))
-  const many = Array.from({ length: 4_000 }, (_, at) => service(`s${at}.shop`, `10.9.${at >> 8}.${at & 255}`)).flat()
   const b = await startInProcess(
     t,
     clusterB(
       `peers:\n${peer('a', a)}policies:\n${policy('p', suffix, '[local, a]') + policy('own', 'shop.svc.cluster.local', '[local]')}forward: []\n`
     ),
-    { objects: [...objectsOfB, ...many], isUnread: true }
+    { isUnread: true }
   )
   const [own, peered, denied, alone, again] = await Promise.all([
     ask(b, 'svc.cluster.local'),
@@ -302,7 +301,7 @@ test('local before its first sync is unreachable', async (t) => {
     ask(b, 's1.shop.svc.cluster.local'),
     ask(b, '1.0.0.10.in-addr.arpa', { type: 'PTR' })
   ])
-  t.equal(b.server.inspect.readiness().isReady, false, 'not ready, and still reading')
+  t.equal(b.server.inspect.readiness().isReady, false, 'not ready: what it serves has not come yet')
   t.equal(own.text, 'SERVFAIL')
   t.match(own.ede, [{ code: 14 }])
   t.equal(again.text, 'SERVFAIL', 'reverse zones too')
@@ -312,7 +311,8 @@ test('local before its first sync is unreachable', async (t) => {
   t.match(denied.ede, [{ code: 22, text: /local/ }])
   t.equal(alone.text, 'SERVFAIL')
   t.match(alone.ede, [{ code: 22, text: /local/ }])
-  t.ok(await until(() => b.server.inspect.readiness().isReady, 20_000))
+  b.writeObjects([...objectsOfB, ...service('s1.shop', '10.9.0.1')])
+  t.ok(await until(() => b.server.inspect.readiness().isReady))
   t.equal((await ask(b, below('api'))).text, '10.1.1.20')
   t.equal((await ask(b, 's1.shop.svc.cluster.local')).text, '10.9.0.1')
 })
@@ -330,7 +330,7 @@ test('forward: the same for what is neither ours nor peered', async (t) => {
     t.match(failure.ede, [{ code: 22, text: /^forward: / }, { code: 23 }], `${fault}: a failed or nonsensical exchange`)
     t.ok(failure.tookMs < 2_300, fault)
   }
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await delay(1_000)
   const stale = await ask(b, 'www.example.org')
   t.equal(stale.text, '192.0.2.80', 'stale')
   t.match(stale.ede, [{ code: 3 }])

@@ -1,10 +1,9 @@
 // What is kept of peers' answers and for how long, who shares one query, what is too much, and reloads under way.
 import { test } from 'tap'
-import { ask, askPlain, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { ask, askPlain, clusterB, delay, startInProcess, until } from '../support/in-process.ts'
 import { askedOf, below, objectsOfB, peer, policy, rareProbes, recordsOf, startB, stub } from './two-peers.ts'
 
 const suffix = 'backend.svc.cluster.local'
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 test('TTLs count down and never exceed what came, nor the caps', async (t) => {
   const a = await stub(t, [
@@ -23,13 +22,13 @@ test('TTLs count down and never exceed what came, nor the caps', async (t) => {
   t.equal((await ask(b, below('alias'))).ttl, 2)
   t.equal((await ask(b, below('none'))).ttl, 5, 'maxNegativeTtl')
   t.equal((await askPlain(b, below('long'))).answers[0]?.ttl, 300)
-  await sleep(1_050)
+  await delay(1_050)
   t.ok((await ask(b, below('long'))).ttl! <= 299)
   t.equal((await ask(b, below('x.capped'))).ttl, 3, 'a cap runs down too')
   t.equal((await ask(b, below('alias'))).ttl, 1)
   t.ok((await ask(b, below('none'))).ttl! <= 4)
   t.same(askedOf(a).length, 5, 'all of that from memory')
-  await sleep(2_050)
+  await delay(2_050)
   t.equal((await ask(b, below('short'))).ttl, 3, 'asked again when it has run out')
   t.equal(askedOf(a).length, 6)
   for (let at = 1; at <= 3; at++) {

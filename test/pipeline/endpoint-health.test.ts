@@ -1,30 +1,27 @@
 /** Addresses that are checked: an unhealthy one is not given, and what happens where none is healthy. */
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { test, type Test } from 'tap'
+import { freePort } from '../support/free-port.ts'
 import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
 import { service } from '../support/objects.ts'
 
 /** Something that listens on one port of several addresses of the loopback network. */
-async function listenOn(t: Test, addresses: readonly string[], port = 0): Promise<Map<string, Server>> {
+async function listenOn(t: Test, addresses: readonly string[], port: number): Promise<Map<string, Server>> {
   const servers = new Map<string, Server>()
   for (const address of addresses) {
     const server = createServer((socket) => void socket.destroy())
     await new Promise<void>((done) => void server.listen(port, address, done))
-    port = (server.address() as AddressInfo).port
     servers.set(address, server)
     t.teardown(() => void server.close())
   }
   return servers
 }
 
-const portOf = (servers: ReadonlyMap<string, Server>): number =>
-  ([...servers.values()][0]!.address() as AddressInfo).port
-
-const slow = 60_000
+const slow = 110_000
 
 test('static addresses: the unhealthy one is left out, and comes back', { timeout: slow }, async (t) => {
-  const servers = await listenOn(t, ['127.0.0.11', '127.0.0.12'])
-  const port = portOf(servers)
+  const port = await freePort()
+  const servers = await listenOn(t, ['127.0.0.11', '127.0.0.12'], port)
   const fixed = `{addresses: [127.0.0.11, 127.0.0.12], probe: "tcp:${port}"}`
   const b = await startInProcess(
     t,
@@ -59,10 +56,11 @@ test(
   'peerdns.io/probe: a Service whose address is down counts as empty; no probes by default',
   { timeout: slow },
   async (t) => {
-    const servers = await listenOn(t, ['127.0.0.21'])
+    const port = await freePort()
+    const servers = await listenOn(t, ['127.0.0.21'], port)
     const objects = service('api.backend', '127.0.0.21').map((object) => {
       const { kind, metadata } = object as { kind: string; metadata: object }
-      return kind === 'Service' ? { ...object, metadata: { ...metadata, annotations: { 'peerdns.io/probe': `tcp:${portOf(servers)}` } } } : object // prettier-ignore
+      return kind === 'Service' ? { ...object, metadata: { ...metadata, annotations: { 'peerdns.io/probe': `tcp:${port}` } } } : object // prettier-ignore
     })
     const config = (probes: string): string =>
       clusterB(

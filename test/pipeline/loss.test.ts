@@ -1,11 +1,9 @@
 // Lost datagrams and slow peers: neither may hand a client over to another cluster.
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'tap'
 import { ask } from '../support/in-process.ts'
 import { below, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
 
 const suffix = 'backend.svc.cluster.local'
-const stallMs = 30
 
 test('a lost datagram is sent again before the next target is asked', async (t) => {
   const a = await stub(t, recordsOf('172.30.1'))
@@ -13,20 +11,12 @@ test('a lost datagram is sent again before the next target is asked', async (t) 
   t.equal((await ask(b, below('api'))).text, '172.30.1.1')
   // Every second datagram is lost from now on.
   a.fault = 'lossy'
-  let rounds = 0
-  for (let tries = 0; rounds < 6 && tries < 60; tries++) {
+  for (let round = 1; round <= 6; round++) {
     b.server.cache.flush()
-    const stall = monitorEventLoopDelay({ resolution: 5 })
-    stall.enable()
-    const [address, port] = [await ask(b, below('api')), await ask(b, `_grpc._tcp.${below('api')}`, { type: 'SRV' })]
-    stall.disable()
-    // Where this machine stood still, 200 ms are over before anybody could answer: that proves nothing.
-    if (stall.max / 1e6 > stallMs) continue
-    rounds++
-    t.equal(address.text, '172.30.1.1', `round ${rounds}`)
-    t.match(port.text, /9090/, `round ${rounds}: the SRV is of the same cluster`)
+    t.equal((await ask(b, below('api'))).text, '172.30.1.1', `round ${round}`)
+    const port = await ask(b, `_grpc._tcp.${below('api')}`, { type: 'SRV' })
+    t.match(port.text, /9090/, `round ${round}: the SRV is of the same cluster`)
   }
-  t.ok(rounds > 0, 'the machine was quiet for a moment')
 })
 
 test('a slow peer is answered for, where the next target only denies', async (t) => {

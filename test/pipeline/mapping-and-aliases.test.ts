@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import * as dnsPacket from 'dns-packet'
 import { test, type Test } from 'tap'
-import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { ask, clusterB, delay, startInProcess, until } from '../support/in-process.ts'
 import { externalName } from '../support/objects.ts'
 import type { StubRecord } from '../support/stub-peer.ts'
 import { askedOf, below, objectsOfB, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
@@ -250,7 +250,7 @@ test('a stale answer behind an alias is whole, or it is none', async (t) => {
   for (const name of ['long', 'short']) t.equal((await ask(b, below(name))).text, `172.30.1.9 ${below('end')}`, name)
   t.equal((await ask(b, below('half'))).rcode, 'NOERROR')
   server.state.isDead = true
-  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await delay(1_100)
   for (const again of ['', ', failure remembered']) {
     for (const name of ['long', 'short']) {
       const reply = await ask(b, below(name))

@@ -1,6 +1,6 @@
 // `select: first` over real sockets: who is asked, and whose answer counts, for each pattern of targets.
 import { test } from 'tap'
-import { ask, clusterB, startInProcess } from '../support/in-process.ts'
+import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
 import { service } from '../support/objects.ts'
 import { askedOf, below, objectsOfB, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
 
@@ -128,13 +128,7 @@ test('[a, c, local] fails over in that order', async (t) => {
 })
 
 /** The failure of a question is remembered for a second, that of a server for a little longer. */
-async function isBack(isSo: () => Promise<boolean>): Promise<boolean> {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await isSo()) return true
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  return false
-}
+const isBack = (isSo: () => Promise<boolean>): Promise<boolean> => until(isSo)
 
 test('nextOn says what sends a query on', async (t) => {
   const a = await stub(t, recordsOf('172.30.1'))

@@ -9,18 +9,13 @@ import { Listeners, type ListenersOptions } from '../../src/server/listeners.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { ScriptedResponder } from './scripted-responder.ts'
 
-/** Waits until something is so; fails after five seconds. */
+/** Waits until something is so; fails after a minute. */
 export async function until(what: string, isSo: () => boolean): Promise<void> {
-  const endMs = systemClock.nowMs() + 5_000
+  const endMs = systemClock.nowMs() + 60_000
   while (!isSo()) {
-    if (systemClock.nowMs() > endMs) throw new Error(`still not so after 5 s: ${what}`)
+    if (systemClock.nowMs() > endMs) throw new Error(`still not so after a minute: ${what}`)
     await delay(1)
   }
-}
-
-/** Lets sockets that are ready have their turn, some times over. */
-export async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 export class UdpClient {

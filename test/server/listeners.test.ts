@@ -7,15 +7,10 @@ import { ListenError } from '../../src/base/errors.ts'
 import type { ListenAddress } from '../../src/server/listen-address.ts'
 import { InFlightQueries } from '../../src/server/in-flight.ts'
 import { bindBoth, Listeners } from '../../src/server/listeners.ts'
-import { serve, TcpClient, turns, UdpClient, until } from './clients.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve, TcpClient, UdpClient, until } from './clients.ts'
+import { turns } from '../support/loop-clock.ts'
 import { idOf, testQuery } from './scripted-responder.ts'
-
-/** A port that was free for UDP and TCP on every address a moment ago. */
-async function freePort(t: Test): Promise<number> {
-  const { listeners, where } = await serve(t, { addresses: [{ address: '0.0.0.0', port: 0 }] })
-  await listeners.stop({ drainTimeoutMs: 0 })
-  return where.port
-}
 
 async function takeUdp(t: Test, address: string): Promise<number> {
   const socket = createSocket('udp4')
@@ -58,7 +53,7 @@ void test('Listeners serve every address on UDP and TCP', async (t) => {
 })
 
 void test('Listeners bind 0.0.0.0 and [::] to one port, and write v4 clients as v4', async (t) => {
-  const port = await freePort(t)
+  const port = await freePort()
   const { responder } = await serve(t, {
     addresses: [
       { address: '0.0.0.0', port },
@@ -87,7 +82,7 @@ void test('Listeners name address, transport and cause where one address fails, 
     ['not an address', { address: 'localhost', port: 0 }, { transport: 'udp', code: 'EINVAL' }]
   ]
   for (const [name, failing, wanted] of rows) {
-    const port = await freePort(t)
+    const port = await freePort()
     const first = { address: '127.0.0.1', port }
     const options = { responder: { answer: () => 0, resolve: async () => null }, clock: { nowMs: () => 0, epochMs: () => 0, after: () => () => {} } } // prettier-ignore
     const error: unknown = await Listeners.open({ addresses: [first, failing], ...options }).then(
@@ -101,7 +96,7 @@ void test('Listeners name address, transport and cause where one address fails, 
     t.same(again.addresses, [first], `${name}: what was bound before is free again`)
     await again.stop({ drainTimeoutMs: 0 })
   }
-  const twice = { address: '::1', port: await freePort(t) }
+  const twice = { address: '::1', port: await freePort() }
   await t.rejects(serve(t, { addresses: [twice, twice] }), {
     message: `cannot listen on [::1]:${twice.port} (udp): another process has this port (EADDRINUSE)`
   })

@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { test } from 'tap'
 import type { Responder } from '../../src/server/responder.ts'
-import { frame, serve, TcpClient, turns, until } from './clients.ts'
+import { frame, serve, TcpClient, until } from './clients.ts'
+import { turns } from '../support/loop-clock.ts'
 import { idOf, testQuery, textOf, type ScriptedResponder } from './scripted-responder.ts'
 
 const ids = (messages: readonly Uint8Array[]): number[] => messages.map(idOf)

@@ -1,6 +1,7 @@
 /** Several messages for one query, and messages that nobody asked for one by one: room, fairness, slow readers. */
 import { test } from 'tap'
-import { serve, TcpClient, turns, until } from './clients.ts'
+import { serve, TcpClient, until } from './clients.ts'
+import { turns } from '../support/loop-clock.ts'
 import { idOf, testQuery } from './scripted-responder.ts'
 
 void test('TcpConnection.send: all messages in order, other queries in between', async (t) => {

@@ -5,18 +5,18 @@ import { networkInterfaces } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
+import { loopClock, turns } from '../support/loop-clock.ts'
 import { clientAddress } from '../../src/server/client-address.ts'
 import { chooseUdpIo } from '../../src/server/mmsg/batched-io.ts'
 import type { Responder } from '../../src/server/responder.ts'
 import { dgramIo } from '../../src/server/udp-listener.ts'
 import type { UdpIo } from '../../src/server/udp-io.ts'
-import { serve, turns, UdpClient, until } from './clients.ts'
+import { serve, UdpClient, until } from './clients.ts'
 import { idOf, testQuery, textOf } from './scripted-responder.ts'
 
 const run = promisify(execFile)
 
-const { udpIo: chosen, whyNotBatched } = await chooseUdpIo(systemClock)
+const { udpIo: chosen, whyNotBatched } = await chooseUdpIo(loopClock)
 const all: UdpIo[] = whyNotBatched === null ? [dgramIo, chosen] : [dgramIo]
 
 void test('datagrams are read in batches where koffi is installed', async (t) => {

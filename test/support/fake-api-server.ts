@@ -10,7 +10,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Cancel, Clock } from '../../src/base/clock.ts'
-import { systemClock } from '../../src/base/clock.ts'
+import { loopClock } from './loop-clock.ts'
 
 export type ApiObject = Record<string, unknown> & {
   kind: string
@@ -64,7 +64,7 @@ export class FakeApiServer {
   static async start(
     options: { clock?: Clock; tls?: { key: string; cert: string; ca?: string } } = {}
   ): Promise<FakeApiServer> {
-    const server = new FakeApiServer(options.clock ?? systemClock, options.tls ?? null)
+    const server = new FakeApiServer(options.clock ?? loopClock, options.tls ?? null)
     await server.listen()
     return server
   }

@@ -3,11 +3,11 @@
  * written anew. Each needs its program; `whyNo` says what is missing.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { exchangeTcp, queryOctets, readReply, until } from './in-process.ts'
 
 export type ForeignKind = 'bind' | 'knot' | 'coredns'
@@ -55,7 +55,9 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
   let records = [`${zone}. 60 IN NS ns.${zone}.`, `ns.${zone}. 60 IN A 192.0.2.53`, ...options.records]
   const write = (): void => {
     const soa = `${zone}. 60 IN SOA ns.${zone}. hostmaster.${zone}. ${serial} 3600 600 86400 5`
-    writeFileSync(zoneFile, `${[soa, ...records].join('\n')}\n`)
+    // By a rename: CoreDNS looks at any moment, and a half of the file has the serial of the whole.
+    writeFileSync(`${zoneFile}.new`, `${[soa, ...records].join('\n')}\n`)
+    renameSync(`${zoneFile}.new`, zoneFile)
   }
   write()
   const [command, args] = commandOf(kind, { ...options, folder, port, zoneFile })
@@ -74,11 +76,11 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
   })
   const isUp = await until(async () => {
     if (child.exitCode !== null) throw new Error(`${kind} ended:\n${log.slice(-2000)}`)
-    const octets = await exchangeTcp({ address: '127.0.0.1', port }, queryOctets(zone, { type: 'SOA' }), 500).catch(
+    const octets = await exchangeTcp({ address: '127.0.0.1', port }, queryOctets(zone, { type: 'SOA' }), 2_000).catch(
       () => null
     )
     return octets !== null && readReply(octets).rcode === 'NOERROR'
-  }, 20_000)
+  }, 60_000)
   if (!isUp) throw new Error(`${kind} does not answer:\n${log.slice(-2000)}`)
 
   return {
@@ -200,12 +202,4 @@ function coreDnsCommand({ folder, port, zone, zoneFile }: CommandOptions): [stri
 `
   )
   return [programs.coredns, ['-conf', file]]
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
 }

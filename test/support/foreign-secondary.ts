@@ -1,7 +1,6 @@
 /** Real servers that take zones of ours by transfer: BIND, Knot and NSD. `whyNoSecondary` says what is missing. */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -37,15 +36,6 @@ export function whyNoSecondary(kind: SecondaryKind): string | null {
   return existsSync('/usr/bin/dig') ? null : 'dig is not installed'
 }
 
-/** A port that is free for TCP now. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** Starts it; it ends with the test. */
 export function startSecondary(t: Test, kind: SecondaryKind, options: SecondaryOptions): ForeignSecondary {
   const folder = mkdtempSync(join(tmpdir(), `peerdns-${kind}-`))
@@ -59,7 +49,7 @@ export function startSecondary(t: Test, kind: SecondaryKind, options: SecondaryO
   t.teardown(async () => {
     // NSD's processes end with the first one only if it may say so.
     child.kill('SIGTERM')
-    const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
     await ended
     clearTimeout(timer)
     rmSync(folder, { recursive: true, force: true })
@@ -72,7 +62,7 @@ export async function axfr(port: number, zone: string, key: SecondaryKey | null 
   const keyArgs = key === null ? [] : ['-y', `${key.algorithm}:${key.name}:${key.secret}`]
   const args = ['@127.0.0.1', '-p', String(port), ...keyArgs, '+noall', '+answer', '+onesoa', 'AXFR', zone]
   const options = { maxBuffer: 64 * 1024 * 1024 }
-  const { stdout } = await promisify(execFile)('dig', [...args, '+time=2', '+tries=1'], options).catch(() => ({
+  const { stdout } = await promisify(execFile)('dig', [...args, '+time=20', '+tries=1'], options).catch(() => ({
     stdout: ''
   }))
   const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(';'))

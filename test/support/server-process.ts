@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
-const startTimeoutMs = 20_000
+/** A process starts in half a second; on a machine with much else to do that is many seconds. */
+const startTimeoutMs = 60_000
 
 export type ServerProcess = Readonly<{
   process: ChildProcess

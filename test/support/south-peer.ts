@@ -1,10 +1,10 @@
 /** A Peer called `south` in front of stub servers, for tests over real sockets. */
 import type { Test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { Peer, type PeerDependencies } from '../../src/peer/peer.ts'
 import type { PeerOptions, PeerQuestion, PeerReply } from '../../src/peer/peer-types.ts'
 import { RCODE, RRTYPE } from '../../src/wire/iana.ts'
 import { parseName } from '../../src/wire/name.ts'
+import { loopClock } from './loop-clock.ts'
 import { startStubPeer, type StubFault, type StubPeer, type StubRecord } from './stub-peer.ts'
 
 export const southZone = 'south.example'
@@ -57,7 +57,7 @@ export function southPeer(
       zone: parseName(southZone),
       ...more
     },
-    { clock: systemClock, random: Math.random, health: () => 'unknown', ...parts }
+    { clock: loopClock, random: Math.random, health: () => 'unknown', ...parts }
   )
   t.teardown(() => peer.close())
   return peer

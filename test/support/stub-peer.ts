@@ -6,13 +6,15 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
 import * as dnsPacket from 'dns-packet'
 import type { Answer, DecodedPacket, Packet, SoaAnswer } from 'dns-packet'
+import { freePort } from './free-port.ts'
+import { loopClock } from './loop-clock.ts'
 
 export type StubRecord = Answer
 
 /**
  * What the server does wrong. Those with `tcp-` behave well over UDP, except that they send TC.
  *
- * `slow` answers right after `delayMs`; `lossy` loses every second datagram; `no-edns` gives FORMERR to every OPT;
+ * `slow` answers right after `delayMs` by `loopClock`; `lossy` loses every second datagram; `no-edns` gives FORMERR to every OPT;
  * `bare-formerr` the same with a header alone; `truncated` sends TC and one record over UDP; `always-truncated` also
  * over TCP; `other-name` answers with records of another owner; `extra-records` adds records nobody asked for;
  * `no-soa` sends denials without SOA; `tcp-once` closes each connection behind its first answer.
@@ -81,7 +83,7 @@ export class StubPeer {
   connectionsTotal = 0
   readonly #zone: string
   readonly #connections = new Set<Socket>()
-  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #waiting = new Set<() => void>()
   #udp: UdpSocket | null = null
   #otherUdp: UdpSocket | null = null
   #tcp: Server | null = null
@@ -109,21 +111,15 @@ export class StubPeer {
 
   /** Opens both sockets; after stop(), on the same port again. */
   async start(): Promise<this> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.#listen()
-        return this
-      } catch (error) {
-        await this.stop()
-        if (tries === 20) throw error
-      }
-    }
+    if (this.port === 0) this.port = await freePort()
+    await this.#listen()
+    return this
   }
 
   /** Closes sockets and connections (by a reset), as a process that dies. */
   async stop(): Promise<void> {
-    for (const timer of this.#timers) clearTimeout(timer)
-    this.#timers.clear()
+    for (const cancel of this.#waiting) cancel()
+    this.#waiting.clear()
     for (const connection of this.#connections) connection.resetAndDestroy()
     this.#connections.clear()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -153,11 +149,8 @@ export class StubPeer {
       tcp.once('error', reject)
       tcp.listen(this.port, this.host, resolve)
     })
-    const bound = tcp.address()
-    const port = typeof bound === 'object' && bound !== null ? bound.port : 0
-    this.#udp = await bindUdp(this.host, port)
+    this.#udp = await bindUdp(this.host, this.port)
     this.#otherUdp = await bindUdp(this.host, 0)
-    this.port = port
     this.#udp.on('message', (octets, sender) => {
       this.#datagrams++
       const query = this.#note(octets, 'udp', sender.port)
@@ -229,11 +222,11 @@ export class StubPeer {
       send()
       return
     }
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
+    const cancel = loopClock.after(this.delayMs, () => {
+      this.#waiting.delete(cancel)
       send()
-    }, this.delayMs)
-    this.#timers.add(timer)
+    })
+    this.#waiting.add(cancel)
   }
 
   /** The octets of the answer, as wrong as the fault wants; null for silence. */

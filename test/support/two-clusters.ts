@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { silentLog } from '../../src/base/log.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { startServer, type RunningServer } from '../../src/main.ts'
+import { loopClock } from './loop-clock.ts'
 
 const service = (name: string, namespace: string, clusterIP: string): string => `---
 apiVersion: v1
@@ -46,7 +47,7 @@ observe: "127.0.0.1:0"
 forward: []
 ${rest}`
     const config = parseConfig({ text, hash: `hash of ${name}` }, `${folder}/config-${name}.yaml`, { home: folder })
-    const server = await startServer(config, { log: silentLog, watchConfig: false })
+    const server = await startServer(config, { log: silentLog, watchConfig: false, clock: loopClock })
     t.teardown(() => server.stop({ force: true }))
     return server
   }

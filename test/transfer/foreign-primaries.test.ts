@@ -1,6 +1,5 @@
 /** Zones of real servers, taken over by transfer and followed: equal to what the server holds after many changes. */
 import { test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { openMessageStream } from '../../src/peer/message-stream.ts'
 import { PeerMirror, type PeerMirrorOptions } from '../../src/transfer/peer-mirror.ts'
 import { nameToText, parseName } from '../../src/wire/name.ts'
@@ -9,6 +8,7 @@ import { rdataToText } from '../../src/wire/record-text.ts'
 import type { ZoneStore } from '../../src/zone/zone-store.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
 import { until } from '../support/in-process.ts'
+import { loopClock } from '../support/loop-clock.ts'
 
 const zone = 'shop.example.org'
 
@@ -24,7 +24,7 @@ function mirrorOf(
     signer: null,
     instanceId: '010203040506',
     leaseMs: 5_000,
-    clock: systemClock,
+    clock: loopClock,
     random: Math.random,
     names: names.map(parseName),
     mayAscend: true,

@@ -6,11 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { eventForReduced, type ObjectEvent } from '../../src/cluster/object-event.ts'
 import { reduceObject } from '../../src/cluster/objects.ts'
+import { freePort } from '../support/free-port.ts'
 import { clusterB, startInProcess, until } from '../support/in-process.ts'
 import { externalName, namespace, service, slice } from '../support/objects.ts'
 import {
   axfr,
-  freePort,
   startSecondary,
   whyNoSecondary,
   type SecondaryKey,

@@ -2,9 +2,9 @@
 import { pino } from 'pino'
 import { test } from 'tap'
 import { startAdmin } from '../../src/admin/http-server.ts'
-import { systemClock } from '../../src/base/clock.ts'
 import { command } from '../support/command.ts'
 import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { loopClock } from '../support/loop-clock.ts'
 import { namespace, service } from '../support/objects.ts'
 
 const web = 'web.backend.svc.cluster.local'
@@ -31,7 +31,7 @@ forward: []
 `),
     { log }
   )
-  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: b.server.inspect, clock: systemClock, log }) // prettier-ignore
+  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: b.server.inspect, clock: loopClock, log }) // prettier-ignore
   t.teardown(() => admin.close())
   const url = `http://127.0.0.1:${admin.adminAddress!.port}`
   const env = { PEERDNS_ADMIN: url }

@@ -3,13 +3,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { systemClock } from '../../src/base/clock.ts'
 import { openMessageStream } from '../../src/peer/message-stream.ts'
 import { PeerMirror } from '../../src/transfer/peer-mirror.ts'
 import type { TsigAlgorithm, TsigKey } from '../../src/transfer/tsig-signer.ts'
 import { tsigSigner } from '../../src/transfer/tsig-verifier.ts'
 import { parseName } from '../../src/wire/name.ts'
 import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { loopClock } from '../support/loop-clock.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
 import { namespace, service } from '../support/objects.ts'
 
@@ -32,7 +32,7 @@ for (const kind of ['bind', 'knot'] as readonly ForeignKind[]) {
           signer: given === null ? null : tsigSigner(() => given, now),
           instanceId: '010203040506',
           leaseMs: 5_000,
-          clock: systemClock,
+          clock: loopClock,
           random: Math.random,
           names: [parseName(zone)],
           mayAscend: false,

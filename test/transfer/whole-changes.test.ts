@@ -1,10 +1,10 @@
 /** A peer that was away, and comes back with another history: what has changed meanwhile is known of, as far as it can be. */
 import { test } from 'tap'
 import { startAdmin } from '../../src/admin/http-server.ts'
-import { systemClock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { command } from '../support/command.ts'
 import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { loopClock } from '../support/loop-clock.ts'
 import { namespace, service } from '../support/objects.ts'
 
 const clusterA = `cluster: {name: a, source: {manifests: ["{manifests}"]}}
@@ -30,7 +30,7 @@ policies:
 forward: []
 `)
   )
-  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: b.server.inspect, clock: systemClock, log: silentLog }) // prettier-ignore
+  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: b.server.inspect, clock: loopClock, log: silentLog }) // prettier-ignore
   t.teardown(() => admin.close())
   const env = { PEERDNS_ADMIN: `http://127.0.0.1:${admin.adminAddress!.port}` }
   t.ok(await until(() => b.server.inspect.copies().length === 1), 'it has come')

@@ -9,6 +9,7 @@ import { aRdata, srvRdata, txtRdata } from '../../src/wire/rdata.ts'
 import { encodeResponse } from '../../src/wire/response.ts'
 import type { ResourceRecord, RRset } from '../../src/wire/rr.ts'
 import { drawIndex, putBackIndexes } from '../../src/wire/shuffle.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 import { rrset } from '../support/records.ts'
 import { domainName, resourceRecord, seed } from './arbitraries.ts'
 import { addresses, asked, decode, encode, name, noEdns, randomFrom, response } from './response-fixture.ts'
@@ -202,10 +203,11 @@ test('encodeResponse stays bounded for RRsets far larger than a message', async 
     ...rrset(name, 'A', 5, '10.0.0.1'),
     rdata: Array.from({ length: 50_000 }, (_, i) => aRdata(`10.0.${i % 256}.${(i >> 8) % 256}`))
   }
-  const started = performance.now()
-  for (let round = 0; round < 1000; round++)
-    encodeResponse(new Uint8Array(1232), response({ answer: [huge] }), 1232, Math.random)
-  t.ok(performance.now() - started < 2000, 'a response costs what is written, not what there is')
+  const tookMs = cpuMsOf(() => {
+    for (let round = 0; round < 1000; round++)
+      encodeResponse(new Uint8Array(1232), response({ answer: [huge] }), 1232, Math.random)
+  })
+  t.ok(tookMs < 2000, 'a response costs what is written, not what there is')
   t.equal(
     decode(response({ answer: [huge] }), 65_535).answer.length,
     Math.floor((65_535 - 12 - asked.length - 11) / 16)

@@ -9,6 +9,7 @@ import type { ApiAccess } from '../../../src/cluster/sources/kubernetes/api-acce
 import { ApiConnection } from '../../../src/cluster/sources/kubernetes/api-requests.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FakeApiServer, sendStatus } from '../../support/fake-api-server.ts'
+import { sleep } from '../../support/loop-clock.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { paths, service, setUp } from './fixture.ts'
 
@@ -253,7 +254,7 @@ test('ApiConnection: bounded in what it reads and waits for', async (t) => {
     t.match(error, { kind: 'status', status: 503 }, 'an error that does not end')
   )
   await arrived(count + 1)
-  await new Promise((resolve) => void setTimeout(resolve, 20))
+  await sleep(50)
   clock.advance(1_100)
   await endless
   server.fail(() => true, () => true) // prettier-ignore

@@ -10,6 +10,7 @@ import { KubernetesSource } from '../../../src/cluster/sources/kubernetes/kubern
 import type { KubernetesSourceOptions } from '../../../src/cluster/sources/kubernetes/kubernetes-source.ts'
 import type { ResourceStatus } from '../../../src/cluster/sources/kubernetes/reflector.ts'
 import { FakeApiServer } from '../../support/fake-api-server.ts'
+import { sleep, turns } from '../../support/loop-clock.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
 export const paths = {
@@ -119,8 +120,6 @@ export type Setup = Readonly<{
   settled: (stepMs?: number) => Promise<void>
 }>
 
-const realMs = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
-
 export async function setUp(
   t: Test,
   options: {
@@ -155,11 +154,13 @@ export async function setUp(
   const until: Setup['until'] = async (condition, what, stepMs = 0) => {
     const startedAtMs = performance.now()
     while (!condition()) {
-      if (performance.now() - startedAtMs > 15_000) {
+      if (performance.now() - startedAtMs > 60_000) {
         throw new Error(`never: ${what}; ${JSON.stringify(source.status(), null, 1)}`)
       }
       clock.advance(stepMs)
-      await realMs(2)
+      // A request and its answer take some turns of the sockets, whatever the time.
+      await sleep(2)
+      await turns(10)
     }
   }
   const settled: Setup['settled'] = (stepMs = 0) =>

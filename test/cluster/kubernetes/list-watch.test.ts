@@ -7,6 +7,7 @@ import { apiBackoffMaxMs } from '../../../src/base/limits.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FakeApiServer, sendStatus } from '../../support/fake-api-server.ts'
 import type { FakeRequest } from '../../support/fake-api-server.ts'
+import { sleep } from '../../support/loop-clock.ts'
 import { Model, paths, sameObjects, service, serviceImport, setUp, wantedObjects } from './fixture.ts'
 
 const isList = ({ kind, path }: FakeRequest) => kind === 'list' && path === paths.services
@@ -578,7 +579,7 @@ test('close: in whatever state, it ends everything', async (t) => {
     const requests = server.requests.length
     const timers = clock.pendingTimers
     clock.advance(1_000_000)
-    await new Promise((resolve) => void setTimeout(resolve, 20))
+    await sleep(20)
     t.equal(server.requests.length, requests, `${state}: no request`)
     t.equal(timers, 0, `${state}: no timer`)
   }

@@ -11,7 +11,8 @@ import { apiServerPart, controllerManagerPart, etcdPart, kwokPart } from './cont
 import { eventually } from './eventually.ts'
 import { KubeApi } from './kube-api.ts'
 import { writeKubeconfig, type KubeconfigUser } from './kubeconfig.ts'
-import { binary, freePort, removeFolder, temporaryFolder, type Part } from './part.ts'
+import { binary, removeFolder, temporaryFolder, type Part } from './part.ts'
+import { freePort } from '../../support/free-port.ts'
 import { serviceImportDefinition, type ServiceImportVersion } from './service-import-crd.ts'
 
 export type ClusterOptions = Readonly<{

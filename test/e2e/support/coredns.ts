@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 import { dig } from './dig.ts'
-import { binary, freePort, Part } from './part.ts'
+import { binary, Part } from './part.ts'
+import { freePort } from '../../support/free-port.ts'
 
 export type CoreDnsOptions = Readonly<{
   /** cluster.local unless told. */

@@ -1,6 +1,7 @@
 /** Plain HTTP on loopback to a cluster's API server, by `kubectl proxy`: it speaks as the kubeconfig's user. */
 import type { Cluster } from './cluster.ts'
-import { binary, freePort, Part } from './part.ts'
+import { binary, Part } from './part.ts'
+import { freePort } from '../../support/free-port.ts'
 
 export type HttpProxy = Readonly<{ part: Part; url: string; kubeconfig: string }>
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { ResourceHealth } from '../../../src/admin/inspectable.ts'
 import type { Cluster } from './cluster.ts'
 import { LiveClient } from './live-client.ts'
-import { freePort, Part } from './part.ts'
+import { Part } from './part.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 

@@ -5,9 +5,7 @@
  * leaves by Ctrl-C or `process.exit` also takes its folders along.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { createSocket } from 'node:dgram'
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -171,34 +169,6 @@ export function removeFolder(folder: string): void {
   if (!folders.delete(folder)) return
   if (process.env.PEERDNS_E2E_KEEP === undefined) rmSync(folder, { recursive: true, force: true })
   else console.error(`kept: ${folder}`)
-}
-
-const given = new Set<number>()
-
-/**
- * A free TCP and UDP port of 127.0.0.1 below those that the kernel gives to clients, so that a part which is
- * started again finds its port free.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    if (given.has(port) || !(await canListen(port))) continue
-    given.add(port)
-    return port
-  }
-}
-
-async function canListen(port: number): Promise<boolean> {
-  const server = createServer()
-  const socket = createSocket('udp4')
-  const both = [
-    new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve)),
-    new Promise<void>((resolve, reject) => socket.once('error', reject).bind(port, '127.0.0.1', resolve))
-  ]
-  const outcomes = await Promise.allSettled(both)
-  server.close()
-  socket.close()
-  return outcomes.every(({ status }) => status === 'fulfilled')
 }
 
 /** Wraps a command so that the kernel kills it with this process, where setpriv (util-linux) is there to ask for that. */

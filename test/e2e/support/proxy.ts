@@ -3,7 +3,7 @@
  * so TLS goes through it: use it with `Cluster.kubeconfigVia(proxy.port)`.
  */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { freePort } from './part.ts'
+import { freePort } from '../../support/free-port.ts'
 
 /**
  * - `pass`: as if it were not there.

@@ -1,22 +1,22 @@
 /** Reading in batches: whether it is chosen, from where it answers, and what it does while the kernel takes no more. */
 import { createSocket } from 'node:dgram'
 import { test } from 'tap'
-import { systemClock } from '../../../src/base/clock.ts'
+import { loopClock, turns } from '../../support/loop-clock.ts'
 import { udpBatchDatagrams, udpBatchesPerTurn } from '../../../src/base/limits.ts'
 import { linux } from '../../../src/server/mmsg/layout.ts'
 import { chooseUdpIo } from '../../../src/server/mmsg/batched-io.ts'
 import { loadLibc, type Libc } from '../../../src/server/mmsg/libc.ts'
-import { serve, turns, UdpClient, until } from '../clients.ts'
+import { serve, UdpClient, until } from '../clients.ts'
 import { idOf, testQuery, textOf } from '../scripted-responder.ts'
 
 const libc = await loadLibc().catch(() => null)
 
 async function ioOf(change: Partial<Libc> = {}) {
-  return chooseUdpIo(systemClock, async () => ({ ...libc!, ...change }))
+  return chooseUdpIo(loopClock, async () => ({ ...libc!, ...change }))
 }
 
 void test('chooseUdpIo falls back to dgram and says why', async (t) => {
-  const missing = await chooseUdpIo(systemClock, async () => Promise.reject(new Error("Cannot find package 'koffi'")))
+  const missing = await chooseUdpIo(loopClock, async () => Promise.reject(new Error("Cannot find package 'koffi'")))
   t.equal(missing.udpIo.name, 'dgram')
   t.equal(missing.whyNotBatched, "Cannot find package 'koffi'")
   if (libc === null) {
