@@ -115,10 +115,11 @@ export class RunningServer {
       ...this.#shared(),
       freshness: this.freshness,
       cache: () => this.#cache,
-      serversOf: (peer) => this.peers.serversOf(peer)
+      serversOf: (peer) => this.peers.serversOf(peer),
+      onCopyChanged: (copyOf, apex) => this.zonesOut.primary.copyChanged(copyOf, apex)
     })
     this.mirrors.update(config)
-    this.zonesOut = new ZonesOut({ clock, log, random }, config, this.#view)
+    this.zonesOut = new ZonesOut({ clock, log, random, copies: this.mirrors.out }, config, this.#view)
     this.dataPlane = new DataPlane(this.#parts())
     this.inspect = inspectionOf(this)
   }

@@ -56,6 +56,13 @@ function checkPeers(draft: FileDraft, { report, warn, isWritten }: CheckOptions)
         message: 'without `mirror` there is nothing that `lease` is for'
       })
     }
+    const hub = draft.cluster?.source?.mirror
+    for (const [index, server] of (hub === undefined ? [] : (peer?.servers ?? [])).entries()) {
+      if (server === undefined || hub?.some((of) => of?.host === server.host && of.port === server.port)) continue
+      const message =
+        'each node asks this peer itself; its questions stay in the cluster if the hub (`cluster.source.mirror`) is asked'
+      warn({ path: ['peers', name, 'servers', index], at: 'value', message })
+    }
     if (name === 'local') {
       const message = '`local` is this cluster itself, and no name for a peer'
       report({ path: ['peers', name], at: 'key', message })

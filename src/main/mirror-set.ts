@@ -19,6 +19,8 @@ import { RCODE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import { CacheEviction, type EvictionStats } from './cache-eviction.ts'
 import { computedPods } from './computed-pods.ts'
+import { copyOfPeer, CopiesOut } from './copies-out.ts'
+import { hubServers } from './hub-servers.ts'
 import { learnedBySwap, learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
 
 /** Signs with the key as it is at each moment; null: no key is wanted. */
@@ -50,6 +52,8 @@ type Dependencies = TransferParts &
     cache: () => AnswerCache
     /** The addresses that a peer's servers have now, best first, as `host:port`. */
     serversOf: (peer: string) => readonly string[]
+    /** A copy that our own nodes may take has changed; `copyOf` as `CopiesOut` calls it. */
+    onCopyChanged: (copyOf: string, apex: DomainName) => void
   }>
 
 type Kept = Readonly<{ mirror: PeerMirror; blueprint: string; copies: PeerCopies }>
@@ -64,6 +68,8 @@ export type PeerMirrorStatus = Readonly<{
 }>
 
 export class MirrorSet {
+  /** What of the copies is given on to our own nodes. */
+  readonly out: CopiesOut
   readonly #parts: Dependencies
   #mirrors = new Map<string, Kept>()
   /** All peers that policies name. */
@@ -72,6 +78,11 @@ export class MirrorSet {
 
   constructor(parts: Dependencies) {
     this.#parts = parts
+    this.out = new CopiesOut({
+      config: () => this.#config,
+      mirrorOf: (peer) => this.#mirrors.get(peer)?.mirror ?? null,
+      instanceId: parts.instanceId
+    })
   }
 
   /** Begins with what is new, goes on with what is the same, and ends what is gone. */
@@ -89,7 +100,7 @@ export class MirrorSet {
       const doubt: PeerCopies['doubt'] = (name, askedAtMs) => eviction.doubt(name, askedAtMs)
       this.#peered.set(peer.name, { names, eviction, copies: { areKept: false, find: () => null, doubt } })
       if (peer.mirror === false || names.length === 0) continue
-      const blueprint = blueprintOf(peer)
+      const blueprint = blueprintOf(peer, config)
       const known = before.get(peer.name)
       if (known?.blueprint === blueprint) {
         before.delete(peer.name)
@@ -183,7 +194,7 @@ export class MirrorSet {
   }
 
   #start(peer: PeerConfig, names: readonly DomainName[], eviction: CacheEviction): PeerMirror {
-    const { clock, random, instanceId, log, serversOf, freshness } = this.#parts
+    const { clock, random, instanceId, log, freshness, onCopyChanged } = this.#parts
     const told = { peer: peer.name }
     const zoneOf = (zone: Readonly<{ apex: DomainName }>): { peer: string; zone: string } => ({
       ...told,
@@ -192,9 +203,8 @@ export class MirrorSet {
     const mirror = new PeerMirror({
       names,
       mayAscend: true,
-      servers: () => serversOf(peer.name),
+      ...this.#primaryOf(peer),
       open: openMessageStream,
-      signer: signerOf(peer.key, this.#parts.keyOf, clock),
       instanceId,
       leaseMs: peer.leaseMs,
       clock,
@@ -205,6 +215,7 @@ export class MirrorSet {
           { ...zoneOf(zone), serial: store.serial, rrsets: store.sizes.rrsets },
           'a zone was taken by transfer'
         )
+        onCopyChanged(copyOfPeer(this.#config!, peer.name), zone.apex)
         if (before === null) return
         const from = {
           peer: peer.name,
@@ -213,7 +224,8 @@ export class MirrorSet {
         }
         for (const learned of learnedBySwap(from, before, store, times)) freshness.learned(learned)
       },
-      onChange: ({ clockOffsetMs }, change, steps) => {
+      onChange: ({ apex, clockOffsetMs }, change, steps) => {
+        onCopyChanged(copyOfPeer(this.#config!, peer.name), apex)
         const from = { peer: peer.name, mappings: mappingsOf(this.#config!, peer.name), clockOffsetMs }
         for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)
       },
@@ -235,6 +247,20 @@ export class MirrorSet {
     return mirror
   }
 
+  /** Whom a peer's zones are taken from: itself, or a node's hub, so that nodes send nothing to other clusters. */
+  #primaryOf(peer: PeerConfig): Pick<PeerMirrorOptions, 'servers' | 'signer' | 'copyOf'> {
+    const { clock, keyOf, serversOf } = this.#parts
+    const config = this.#config!
+    const { source } = config.cluster
+    return source.kind === 'mirror'
+      ? {
+          servers: hubServers(source.servers, clock),
+          signer: signerOf(source.key, keyOf, clock),
+          copyOf: copyOfPeer(config, peer.name)
+        }
+      : { servers: () => serversOf(peer.name), signer: signerOf(peer.key, keyOf, clock), copyOf: null }
+  }
+
   #evicting(peer: PeerConfig, eviction: CacheEviction): PeerMirrorOptions['onTold'] & {} {
     return ({ apex, clockOffsetMs }, steps) => {
       if (steps === 'anything') {
@@ -254,8 +280,15 @@ export class MirrorSet {
 }
 
 /** What a mirror is built from, but for the names: equal text means that nothing changed. */
-const blueprintOf = ({ servers, families, leaseMs, mirror, key }: PeerConfig): string =>
-  JSON.stringify([servers, families, leaseMs, mirror, key])
+const blueprintOf = ({ servers, families, leaseMs, mirror, key }: PeerConfig, { cluster }: Config): string =>
+  JSON.stringify([
+    servers,
+    families,
+    leaseMs,
+    mirror,
+    key,
+    cluster.source.kind === 'mirror' ? [cluster.name, cluster.source] : null
+  ])
 
 /** The dnsNames of all policies with this peer as a target, as the peer calls them. */
 function namesOf(config: Config, peer: string): DomainName[] {

@@ -5,19 +5,17 @@
  * The copies take the place of the empty zones that the view begins with, each in one step. Before its first transfer a
  * zone counts as not read yet; a zone that nobody gives is taken out, as if it were not ours.
  */
-import { isIP } from 'node:net'
 import type { ResourceHealth } from '../admin/inspectable.ts'
-import { hostPortToText, type HostPort } from '../base/host-port.ts'
+import type { HostPort } from '../base/host-port.ts'
 import { openMessageStream } from '../peer/message-stream.ts'
-import { ServerResolver } from '../peer/resolve-server.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
 import { MirroredZone } from '../transfer/mirrored-zone.ts'
 import { PeerMirror } from '../transfer/peer-mirror.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { ClusterSource, SourceParts } from './cluster-source.ts'
 import { computedPods } from './computed-pods.ts'
+import { hubServers } from './hub-servers.ts'
 import { signerOf } from './mirror-set.ts'
-import { resolveBySystem } from './resolve-by-system.ts'
 
 /** Within this time without a sign of life, the copies are as good as the zones themselves. */
 const leaseMs = 5_000
@@ -27,7 +25,6 @@ export function mirrorSource(
   parts: SourceParts
 ): ClusterSource {
   const { zones, clock, log, random, instanceId } = parts
-  const hosts = new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, clock)
   const wanted = zones.zones.all().map(({ apex }) => apex)
   /** Zones that have come, or that nobody gives. */
   const settled = new Set<DomainName>()
@@ -42,11 +39,7 @@ export function mirrorSource(
   const mirror = new PeerMirror({
     names: wanted,
     mayAscend: false,
-    servers: () =>
-      servers.flatMap(({ host, port }) => {
-        const addresses = isIP(host) === 0 ? hosts.addresses(host) : [host]
-        return addresses.map((address) => hostPortToText(address, port))
-      }),
+    servers: hubServers(servers, clock),
     open: openMessageStream,
     signer: signerOf(key, parts.keyOf, clock),
     instanceId,

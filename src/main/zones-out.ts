@@ -6,6 +6,7 @@ import type { Config } from '../config/config.ts'
 import { openDatagrams } from '../peer/datagrams.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
 import { Notifier } from '../transfer/notifier.ts'
+import type { CopySource } from '../transfer/passed-on.ts'
 import { Primary, type PrimaryOptions } from '../transfer/primary.ts'
 import type { TsigKey } from '../transfer/tsig-signer.ts'
 import type { ZoneSource } from '../transfer/zone-parts.ts'
@@ -13,22 +14,30 @@ import type { ClusterView } from './cluster-view.ts'
 import { KeyFiles } from './key-files.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
 
-type Dependencies = Readonly<{ clock: Clock; log: Logger; random: () => number }>
+type Dependencies = Readonly<{
+  clock: Clock
+  log: Logger
+  random: () => number
+  /** Copies that our own nodes may take. */
+  copies: CopySource
+}>
 
 export class ZonesOut {
   readonly primary: Primary
   readonly #notifier: Notifier
   readonly #keyFiles: KeyFiles
+  readonly #copies: CopySource
   #config: Config
   #view: ClusterView
 
-  constructor({ clock, log, random }: Dependencies, config: Config, view: ClusterView) {
+  constructor({ clock, log, random, copies }: Dependencies, config: Config, view: ClusterView) {
     this.#config = config
     this.#view = view
+    this.#copies = copies
     this.#keyFiles = new KeyFiles(clock, log, () => this.use(this.#config, this.#view))
     this.#keyFiles.use(config.transfer.keys)
     const hosts = new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, clock)
-    this.primary = new Primary(clock, primaryOptions(config, view, this.#keyFiles.keys), zoneSource(view), {
+    this.primary = new Primary(clock, this.#options(), zoneSource(view), {
       changed: (apex, isZone) => this.#notifier.changed(apex, isZone),
       noteInterest: (address, apex) => this.#notifier.noteInterest(address, apex)
     })
@@ -55,7 +64,11 @@ export class ZonesOut {
     this.#view = view
     this.#keyFiles.use(config.transfer.keys)
     this.#notifier.use(config.transfer.notify)
-    this.primary.use(primaryOptions(config, view, this.#keyFiles.keys), zoneSource(view))
+    this.primary.use(this.#options(), zoneSource(view))
+  }
+
+  #options(): PrimaryOptions {
+    return { ...primaryOptions(this.#config, this.#view, this.#keyFiles.keys), copies: this.#copies }
   }
 
   close(): void {

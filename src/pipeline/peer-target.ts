@@ -2,8 +2,9 @@
  * What one peer says of one name: from the cache where it still holds, else by asking. Names go out and are kept as
  * the peer calls them; they become ours when the answer is used.
  */
+import { decodeEde } from '../wire/edns.ts'
 import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
-import { RCODE, RRTYPE } from '../wire/iana.ts'
+import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, rootName, type DomainName } from '../wire/name.ts'
 import { readNameRdata } from '../wire/rdata.ts'
 import type { RRset } from '../wire/rr.ts'
@@ -21,6 +22,7 @@ import {
   remembered,
   rememberedFailure,
   rememberFailure,
+  staleTtlSeconds,
   type Remembered,
   type TargetQuestion,
   type TtlCaps
@@ -47,6 +49,9 @@ export type Outcome = TargetOutcome<Answer>
 
 /** TTL in seconds of an answer that may be from before a change that we have just been told of. */
 const doubtTtlSeconds = 1
+
+/** Extended DNS Errors that say that the data are older than they should be. RFC 8914 §4.4, §4.20. */
+const staleReasons: ReadonlySet<number> = new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN])
 
 /** The end of the alias chain where the answer does not hold it; null where nothing is missing. */
 function openAlias(answer: Answer, qname: DomainName, qtype: number): DomainName | null {
@@ -313,6 +318,13 @@ async function oneOutcome(
     return { kind: 'unreachable', why: reply.detail, isCached: false, stale }
   }
   const isEmpty = findPeerdnsOption(reply.options)?.state === 'empty'
+  const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
+  const isToldStale = reply.options.some((option) => staleReasons.has(decodeEde(option)?.code ?? 0))
+  if (isToldStale) {
+    // It asks another one that is silent (a node's hub, a resolver): what is said of that one is no more than held.
+    const told = answerOf(reply.sections, { origin, isEmpty, maxTtlSeconds: staleTtlSeconds })
+    return { kind: 'unreachable', why: `${reply.server} answers with stale data`, isCached: false, stale: told }
+  }
   const doubt = route.copies?.doubt(question.name, askedAtMs) ?? null
   const doubtCapSeconds = doubt === null ? unlimitedTtlSeconds : doubtTtlSeconds
   const positiveCapSeconds = Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds, doubtCapSeconds)
@@ -326,7 +338,6 @@ async function oneOutcome(
     maxNegativeTtlSeconds: negativeCapSeconds
   }
   const kept = doubt === 'outdated' ? null : cache.put(keyOf(question, query), reply.sections, keep)
-  const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
   const isNegative = reply.sections.answer.length === 0
   const maxTtlSeconds = isNegative ? negativeCapSeconds : positiveCapSeconds
   // A denial behind an alias: its SOA has another cap than the alias, and whoever asks first gets what others get.

@@ -31,6 +31,7 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   if (!isTransfer && qtype !== RRTYPE.SOA && qtype !== RRTYPE.NS) return null
   const { primary } = parts
   if (query.message === null) return null
+  if (peerdns !== null && peerdns.copyOf !== null) return answerCopyQuestion(parts, query, peerdns.copyOf)
   if (!primary.permits(client.address, query.signature)) {
     return isTransfer ? refused(primary, primary.whyNot(client.address)) : null
   }
@@ -46,9 +47,29 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   if (peerdns === null && (isTransfer || !query.recursionDesired)) {
     primary.noteInterest(client.address, part, query.signature)
   }
+  return streamOrSoa(parts, query, part)
+}
+
+/** A node of ours asks its hub for another cluster's zone. Whatever comes of it, our own zone of that name is not meant. */
+function answerCopyQuestion(parts: Parts, query: Query, copyOf: string): Answer | ZoneStream {
+  const { primary } = parts
+  const { client, signature } = query
+  if (!primary.permits(client.address, signature)) return refused(primary, primary.whyNot(client.address))
+  if (!primary.permitsCopies(signature)) {
+    return refused(primary, "copies of other clusters' zones are for nodes of this one")
+  }
+  const part = primary.findCopy(copyOf, query.qname)
+  if (part === 'not-authoritative') return notAuthoritative(primary)
+  if (part === 'not-here-yet') return errorAnswer(RCODE.SERVFAIL, { code: EDE.NOT_READY, text: 'no copy has come yet' })
+  return query.qtype === RRTYPE.NS ? answerOfPart(parts, query, part, part.ns) : streamOrSoa(parts, query, part)
+}
+
+function streamOrSoa(parts: Parts, query: Query, part: ZonePart): Answer | ZoneStream {
+  const { primary } = parts
+  const { qtype, client, peerdns } = query
   if (client.transport === 'tcp') {
     const begins = peerdns?.subscribe === true && !primary.isSubscribed(client, part)
-    if (isTransfer || begins) return { streamOf: part }
+    if (isTransferType(qtype) || begins) return { streamOf: part }
   } else if (qtype === RRTYPE.AXFR) {
     return refused(primary, 'AXFR is for TCP')
   }
@@ -90,7 +111,7 @@ export async function streamZone(
 
 function transferEdns(primary: Primary, query: Query, message: ParsedQuery, part: ZonePart): Edns | null {
   if (message.edns === null) return null
-  return ednsWith(query.dnssecOk, query.peerdns === null ? [] : [primary.history(part.store)])
+  return ednsWith(query.dnssecOk, query.peerdns === null ? [] : [primary.history(part)])
 }
 
 /** The SOA in the authority section says which version the asker has. RFC 1995 §3. */
@@ -113,10 +134,10 @@ function answerOfPart(parts: Parts, query: Query, part: ZonePart, rrset: RRset):
     origin: {
       from: 'zone',
       zone: store.apex,
-      ageMs: parts.own.signOfLifeAgeMs() ?? 0,
+      ageMs: parts.primary.ageMs(part) ?? 0,
       changedAgoMs: Math.max(0, parts.clock.epochMs() - store.lastChangeAtMs)
     },
-    history: query.peerdns === null ? null : parts.primary.history(store)
+    history: query.peerdns === null ? null : parts.primary.history(part)
   })
 }
 

@@ -34,6 +34,9 @@ export class ExportRule {
     this.isOpen = lists.namespaces.length + lists.services.length === 0
   }
 
+  /** Hides nothing. */
+  static readonly open = new ExportRule({ namespaces: [], services: [] }, [])
+
   /** Whether a name may be seen; names outside of the zones with a schema always may. */
   shows(name: DomainName): boolean {
     if (this.isOpen) return true

@@ -6,7 +6,8 @@
  */
 import { isLaterSerial } from '../zone/serial.ts'
 import { readDelta, stepOf, type Step } from './read-delta.ts'
-import { SecondaryZone, versionOf, type SecondaryOptions, type TransferTaker, type Version } from './secondary-zone.ts'
+import { versionOf, type SecondaryOptions, type TransferTaker, type Version } from './secondary-types.ts'
+import { SecondaryZone } from './secondary-zone.ts'
 import { TransferReader, type TransferResult } from './transfer-reader.ts'
 
 export type FollowedZoneOptions = SecondaryOptions &

@@ -157,6 +157,9 @@ export class IncomingTransfer {
       apex,
       epoch: this.#epoch ?? connectionEpoch,
       serial,
+      ...(this.#meta === null
+        ? {}
+        : { lastBatch: { originAtMs: this.#meta.originAtMs, learnedAtMs: clock.epochMs() } }),
       clock,
       ns: null,
       soa: {

@@ -12,7 +12,8 @@ import type { ZoneChange } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { IncomingTransfer, type IncomingOptions, type Taken, type TransferOutcome } from './incoming-transfer.ts'
 import type { Step, Times } from './read-delta.ts'
-import { refusals, SecondaryZone, type SecondaryOptions, type Version } from './secondary-zone.ts'
+import type { SecondaryOptions, Version } from './secondary-types.ts'
+import { refusals, SecondaryZone } from './secondary-zone.ts'
 import type { TransferFault } from './transfer-reader.ts'
 
 export type MirroredZoneOptions = SecondaryOptions &

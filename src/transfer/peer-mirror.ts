@@ -14,6 +14,7 @@ import type { Step } from './read-delta.ts'
 import { Link, type LinkOptions } from './link.ts'
 import type { MirrorStatus } from './mirror-types.ts'
 import { MirroredZone, type MirroredZoneOptions } from './mirrored-zone.ts'
+import type { RefusedZone, SecondaryOptions } from './secondary-types.ts'
 import type { SecondaryZone } from './secondary-zone.ts'
 import type { TransferFault } from './transfer-reader.ts'
 import { peerdnsOf } from './transfer-query.ts'
@@ -21,7 +22,16 @@ import { peerdnsOf } from './transfer-query.ts'
 export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'> &
   Pick<
     MirroredZoneOptions,
-    'instanceId' | 'leaseMs' | 'limits' | 'synthesize' | 'onSwap' | 'onChange' | 'onFault' | 'clock' | 'random'
+    | 'instanceId'
+    | 'copyOf'
+    | 'leaseMs'
+    | 'limits'
+    | 'synthesize'
+    | 'onSwap'
+    | 'onChange'
+    | 'onFault'
+    | 'clock'
+    | 'random'
   > &
   Readonly<{
     /** The names that we want to answer for, as the peer calls them. */
@@ -31,7 +41,7 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     /** Whether ancestors are asked for where a name is no zone. */
     mayAscend: boolean
     /** Nobody gives this zone, nor one above it; it is asked for again later. */
-    onRefused?: (zone: SecondaryZone, why: string) => void
+    onRefused?: (zone: RefusedZone, why: string) => void
     /** A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was one. */
     onTrouble?: (name: DomainName, why: string) => void
     /** What was told by `onTrouble` is over. */
@@ -176,46 +186,44 @@ export class PeerMirror {
   }
 
   #newCopy(apex: DomainName): MirroredZone {
-    const { clock, random, instanceId, leaseMs, limits, synthesize, onSwap, onChange } = this.#options
+    const { synthesize, onSwap, onChange } = this.#options
     return new MirroredZone({
-      apex,
-      link: this.link,
-      clock,
-      random,
-      instanceId,
-      leaseMs,
-      ...(limits === undefined ? {} : { limits }),
+      ...this.#secondaryOptions(apex),
       ...(synthesize === undefined ? {} : { synthesize }),
       onSwap: (swapped, store, before, times) => {
         this.#dropUnwanted()
         onSwap(swapped, store, before, times)
       },
-      onChange,
-      onFault: (of, fault) => this.#noteFault(of, fault),
-      onConfirmed: (of) => this.#confirmed(of),
-      onRefused: (refused, why, above) => this.#refused(refused, why, above)
+      onChange
     })
   }
 
   #newFollowed(apex: DomainName, onTold: PeerMirrorOptions['onTold'] & {}): FollowedZone {
-    const { clock, random, instanceId, leaseMs, limits } = this.#options
     return new FollowedZone({
+      ...this.#secondaryOptions(apex),
+      onNames: (zone, steps) => onTold(zone, steps),
+      onAnything: (zone) => onTold(zone, 'anything')
+    })
+  }
+
+  #secondaryOptions(apex: DomainName): SecondaryOptions {
+    const { clock, random, instanceId, leaseMs, limits, copyOf } = this.#options
+    return {
       apex,
       link: this.link,
       clock,
       random,
       instanceId,
       leaseMs,
+      copyOf: copyOf ?? null,
       ...(limits === undefined ? {} : { limits }),
-      onNames: (zone, steps) => onTold(zone, steps),
-      onAnything: (zone) => onTold(zone, 'anything'),
       onFault: (of, fault) => this.#noteFault(of, fault),
       onConfirmed: (of) => this.#confirmed(of),
       onRefused: (refused, why, above) => this.#refused(refused, why, above)
-    })
+    }
   }
 
-  #refused(zone: SecondaryZone, why: string, above: DomainName | null): void {
+  #refused(zone: RefusedZone, why: string, above: DomainName | null): void {
     const { apex } = zone
     const next = above ?? parentOf(apex)
     const mayGoOn = this.#options.mayAscend && next !== null && labelCount(next) > 0

@@ -14,6 +14,7 @@ export class PrimaryNotes {
   /** Changes in a row that it had not told us of. */
   #untold = 0
   #sourceAgeMs = 0
+  #silentMs = 0
   #clockOffset: { atMs: number; wayMs: number; offsetMs: number } | null = null
 
   constructor(clock: Clock) {
@@ -25,7 +26,12 @@ export class PrimaryNotes {
     return this.#isPeerdns && this.#untold <= maxUntoldChanges
   }
 
-  /** Since the zone was known to be right at its origin, as last told, in milliseconds; 0 where it does not tell. */
+  /** How long ago the server itself, whose zone is a copy, knew it to be right, as last told; 0 for zones of its own. */
+  get silentMs(): number {
+    return this.#silentMs
+  }
+
+  /** Before that, since the zone was known to be right at its origin, in milliseconds; 0 where it does not tell. */
   get sourceAgeMs(): number {
     return this.#sourceAgeMs
   }
@@ -40,7 +46,8 @@ export class PrimaryNotes {
     const told = peerdnsOf(message)
     if (told === null || told.epoch === null) return null
     this.#isPeerdns = true
-    this.#sourceAgeMs = told.ageMs ?? 0
+    this.#silentMs = told.silentMs ?? 0
+    this.#sourceAgeMs = Math.max(0, (told.ageMs ?? 0) - this.#silentMs)
     if (told.clockMs !== null) this.#noteClock(told.clockMs, sentAtMs)
     return told.epoch
   }

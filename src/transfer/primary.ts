@@ -17,6 +17,7 @@ import type { ZoneStore } from '../zone/zone-store.ts'
 import { ExportRule, type ExportLists } from './export-rule.ts'
 import { MessagePacker, type Signer } from './message-packer.ts'
 import { notifyMessage, notifyResponseId } from './notify-message.ts'
+import { readTopic, topicOf, type CopySource } from './passed-on.ts'
 import type { PodMode } from './private-records.ts'
 import { ZoneSender, type MetaSource } from './send-zone.ts'
 import { Subscriptions, type Connection, type PushStream } from './subscriptions.ts'
@@ -37,6 +38,8 @@ export type PrimaryOptions = Readonly<{
   schemaZones: readonly DomainName[]
   /** How pods of a zone are named. */
   pods(store: ZoneStore): Readonly<{ mode: PodMode; ttlSeconds: number }>
+  /** Copies of other clusters' zones, for our own nodes; none by default. */
+  copies?: CopySource
 }>
 
 /** The connection that messages go down, as the listener gives it. */
@@ -83,7 +86,7 @@ export class Primary {
     this.#options = options
     this.#keys = byName(options.keys)
     this.#listener = listener
-    this.#subscriptions = new Subscriptions(clock, this.stats, (apex) => this.notifyMessage(apex, true))
+    this.#subscriptions = new Subscriptions(clock, this.stats, (topic) => this.#pushed(topic))
     this.#parts = this.#partsOf(options, source)
   }
 
@@ -150,23 +153,45 @@ export class Primary {
     return this.#parts.find(apex, toPeerdns)
   }
 
+  /** A copy of another cluster's zone, for one of our own nodes. */
+  findCopy(copyOf: string, apex: DomainName): ZonePart | 'not-here-yet' | 'not-authoritative' {
+    const found = this.#options.copies?.find(copyOf, apex) ?? 'absent'
+    if (found === 'absent') return 'not-authoritative'
+    return found === 'not-here-yet' ? found : new ZonePart(found.store, apex, ExportRule.open, found)
+  }
+
+  /** Whether a client that may take our zones may take such copies too. */
+  permitsCopies(signature: TsigCheck | null): boolean {
+    return this.#options.copies?.isNode(signature?.key?.name ?? null) === true
+  }
+
+  /** A copy of another cluster's zone has another serial, or another history. */
+  copyChanged(copyOf: string, apex: DomainName): void {
+    this.#subscriptions.changed(topicOf(copyOf, apex))
+  }
+
+  /** Since a zone was known to be right at its origin, in milliseconds; null where it never was. */
+  ageMs({ passedOn }: ZonePart): number | null {
+    return passedOn === null ? this.#parts.source.ageMs() : passedOn.ageMs
+  }
+
   /** What a peerdns is told with a zone's SOA. */
-  history(store: ZoneStore): EdnsOption {
-    return encodePeerdnsOption({
-      epoch: store.epoch,
-      clockMs: this.#clock.epochMs(),
-      ageMs: this.#parts.source.ageMs()
-    })
+  history(part: ZonePart): EdnsOption {
+    const clockMs = this.#clock.epochMs()
+    const told = { epoch: part.epoch, clockMs, ageMs: this.ageMs(part) }
+    if (part.passedOn === null) return encodePeerdnsOption(told)
+    const { copyOf, silentMs } = part.passedOn
+    return encodePeerdnsOption({ ...told, copyOf, silentMs })
   }
 
   /** Whether the connection is told of a zone's changes. */
   isSubscribed(connection: Connection, part: ZonePart): boolean {
-    return this.#subscriptions.has(connection, part.apex)
+    return this.#subscriptions.has(connection, part.topic)
   }
 
   /** Tells the connection of a zone's changes from now on; false where there are too many already. */
   subscribe(connection: Connection, stream: TransferStream, part: ZonePart): boolean {
-    return this.#subscriptions.add(connection, stream, part.apex)
+    return this.#subscriptions.add(connection, stream, part.topic)
   }
 
   /** Takes a response that came down a connection; false where it is to no NOTIFY of ours. */
@@ -186,7 +211,14 @@ export class Primary {
   /** NOTIFY of a zone as it is now, without id; null where there is no such zone. */
   notifyMessage(apex: DomainName, toPeerdns: boolean): Uint8Array | null {
     const part = this.#parts.find(apex, toPeerdns)
-    return part instanceof ZonePart ? notifyMessage(part, toPeerdns ? this.history(part.store) : null) : null
+    return part instanceof ZonePart ? notifyMessage(part, toPeerdns ? this.history(part) : null) : null
+  }
+
+  #pushed(topic: string): Uint8Array | null {
+    const { copyOf, apex } = readTopic(topic)
+    if (copyOf === null) return this.notifyMessage(apex, true)
+    const part = this.findCopy(copyOf, apex)
+    return part instanceof ZonePart ? notifyMessage(part, this.history(part)) : null
   }
 
   /** Sends what was asked for; false where there are too many already and nothing was sent. Never rejects. */
@@ -239,7 +271,7 @@ export class Primary {
     peerdns
   }: TransferRequest): Readonly<{ serial: number; differences: readonly PartDifference[] }> | null {
     if (serial === null) return null
-    const isOfOtherHistory = peerdns !== null && peerdns.epoch !== null && peerdns.epoch !== part.store.epoch
+    const isOfOtherHistory = peerdns !== null && peerdns.epoch !== null && peerdns.epoch !== part.epoch
     if (isOfOtherHistory) return null
     const now = part.serial
     // RFC 1995 §2: who has the same version, or a newer one, gets the SOA alone.
@@ -257,9 +289,16 @@ export class Primary {
       stats.octetsTotal += message.length
       return stream.send(message)
     }
-    const meta: MetaSource = { nowEpochMs: () => this.#clock.epochMs(), pods: this.#options.pods(part.store) }
+    const meta = this.#metaSource(part)
     const packer = new MessagePacker({ id, question, edns, signer, send })
     return new ZoneSender(packer, part, peerdns === null ? null : meta)
+  }
+
+  /** null: its times are not known. */
+  #metaSource({ store, passedOn }: ZonePart): MetaSource | null {
+    const nowEpochMs = (): number => this.#clock.epochMs()
+    if (passedOn === null) return { nowEpochMs, clockOffsetMs: 0, pods: this.#options.pods(store) }
+    return passedOn.times === null ? null : { nowEpochMs, ...passedOn.times }
   }
 
   #count(isSent: boolean, kind: 'wholeTotal' | 'differencesTotal' | 'currentTotal', sender: ZoneSender): void {

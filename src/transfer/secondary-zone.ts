@@ -6,7 +6,7 @@
  * Serials are compared within one history only: that of a peerdns instance (its epoch), or of one connection to any
  * other server.
  */
-import type { Cancel, Clock } from '../base/clock.ts'
+import type { Cancel } from '../base/clock.ts'
 import {
   incomingTransferIdleMs,
   incomingTransferMs,
@@ -20,42 +20,14 @@ import {
 import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'
-import { readSoa } from '../wire/rdata.ts'
-import type { ResourceRecord, RRset } from '../wire/rr.ts'
+import type { ResourceRecord } from '../wire/rr.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
-import type { Link } from './link.ts'
 import { newMirrorStats, type MirrorState, type MirrorStatus } from './mirror-types.ts'
 import { PrimaryNotes } from './primary-notes.ts'
-import { soaQuery, transferQuery } from './transfer-query.ts'
-import { TransferFault, type TransferReaderOptions } from './transfer-reader.ts'
-
-export type SecondaryOptions = Readonly<{
-  apex: DomainName
-  link: Pick<Link, 'request' | 'drop' | 'markGood' | 'server'>
-  clock: Clock
-  random: () => number
-  /** Names this process in our EDNS option; hex. */
-  instanceId: string
-  limits?: TransferReaderOptions['limits']
-  /** Without a sign of life for this long, what is held does not stand for the zone itself. */
-  leaseMs: number
-  /** Nobody gives us this zone. `above`: the apex of the zone that the name lies in, where the server told. */
-  onRefused: (zone: SecondaryZone, why: string, above: DomainName | null) => void
-  /** What is held is known to be equal to what the primary has. */
-  onConfirmed?: (zone: Readonly<{ apex: DomainName }>) => void
-  /** A transfer was of no use, and why. */
-  onFault: (zone: Readonly<{ apex: DomainName }>, fault: TransferFault) => void
-}>
-
-/** A version of a zone, within one history. */
-export type Version = Readonly<{ soa: RRset; serial: number; epoch: string }>
-
-/** Takes the messages of one transfer; null: more have to come. */
-export type TransferTaker<Outcome> = Readonly<{
-  stats: Readonly<{ messages: number; records: number; octets: number }>
-  take(message: Message, sizeOctets: number): Outcome | null
-}>
+import { versionOf, type SecondaryOptions, type TransferTaker, type Version } from './secondary-types.ts'
+import { peerdnsOf, soaQuery, transferQuery, type QueryOptions } from './transfer-query.ts'
+import { TransferFault } from './transfer-reader.ts'
 
 /** RCODEs that say that a server does not give a zone. */
 export const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAUTH, RCODE.NXDOMAIN])
@@ -226,10 +198,10 @@ export abstract class SecondaryZone {
     const { held } = this
     if (held === null) this.#state = 'asking'
     this.stats.checks++
-    const { link, clock, instanceId } = this.#options
+    const { link, clock } = this.#options
     const sentAtMs = clock.nowMs()
     this.#cancelRequest = link.request({
-      octets: soaQuery(this.apex, { instanceId, epoch: held?.epoch ?? null, isPlain: this.#isPlain }),
+      octets: soaQuery(this.apex, this.#queryOptions(held)),
       idleTimeoutMs: mirrorQueryTimeoutMs,
       onMessage: (message) => {
         this.#isBusy = false
@@ -253,17 +225,13 @@ export abstract class SecondaryZone {
     if (this.#isStopped) return
     this.#begin()
     this.#state = 'transferring'
-    const { link, clock, instanceId } = this.#options
+    const { link, clock } = this.#options
     const sentAtMs = clock.nowMs()
     const taker = makeTaker(sentAtMs)
     this.#lastProgressAtMs = sentAtMs
     let isOver = false
     this.#cancelRequest = link.request({
-      octets: transferQuery(this.apex, from?.soa ?? null, {
-        instanceId,
-        epoch: from?.epoch ?? null,
-        isPlain: this.#isPlain
-      }),
+      octets: transferQuery(this.apex, from?.soa ?? null, this.#queryOptions(from)),
       idleTimeoutMs: incomingTransferIdleMs,
       onMessage: (message, sizeOctets) => {
         const nowMs = clock.nowMs()
@@ -302,7 +270,8 @@ export abstract class SecondaryZone {
     this.#state = 'current'
     this.#failures = 0
     this.#lastFault = null
-    this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs)
+    // Who passes on a copy tells how long its own primary has been silent.
+    this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs - this.primary.silentMs)
     this.#sourceAgeMs = this.primary.sourceAgeMs
     link.markGood()
     this.#options.onConfirmed?.(this)
@@ -342,6 +311,11 @@ export abstract class SecondaryZone {
     this.#options.onFault(this, fault)
   }
 
+  #queryOptions(of: Version | null): QueryOptions {
+    const { instanceId, copyOf } = this.#options
+    return { instanceId, epoch: of?.epoch ?? null, isPlain: this.#isPlain, copyOf: copyOf ?? null }
+  }
+
   #begin(): void {
     this.#cancelTimer()
     this.#isBusy = true
@@ -362,6 +336,11 @@ export abstract class SecondaryZone {
       )
       return
     }
+    if ((this.#options.copyOf ?? null) !== (peerdnsOf(message)?.copyOf ?? null)) {
+      // It speaks of its own zone of that name.
+      this.refused('SOA: the server passes on no copies', null)
+      return
+    }
     const epoch = this.primary.take(message, sentAtMs) ?? this.connectionEpoch
     const { held } = this
     const version = versionOf(soa, epoch)
@@ -379,10 +358,6 @@ export abstract class SecondaryZone {
     this.#cancelTimer()
     this.#cancelTimer = this.#options.clock.after(Math.max(0, delayMs), () => this.check())
   }
-}
-
-export function versionOf({ owner, type, ttlSeconds, rdata }: ResourceRecord, epoch: string): Version {
-  return { soa: { owner, type, ttlSeconds, rdata: [rdata] }, serial: readSoa(rdata).serial, epoch }
 }
 
 /** The zone that the asked name lies in, as the SOA of a denial tells it. */

@@ -9,7 +9,12 @@ import type { PartContent, PartDifference, SentRecord, ZonePart } from './zone-p
 import type { BatchTimes } from '../zone/zone-store.ts'
 
 /** What a meta record says beside the times of a change; null: the asker is no peerdns and gets no private records. */
-export type MetaSource = Readonly<{ nowEpochMs(): number; pods: Readonly<{ mode: PodMode; ttlSeconds: number }> }>
+export type MetaSource = Readonly<{
+  nowEpochMs(): number
+  /** The clock of where changes happened less ours: what is told is by our clock. */
+  clockOffsetMs: number
+  pods: Readonly<{ mode: PodMode; ttlSeconds: number }>
+}>
 
 /** Packs records and counts them. */
 export class ZoneSender {
@@ -68,10 +73,11 @@ export class ZoneSender {
 
   async #times({ originAtMs, learnedAtMs }: BatchTimes): Promise<boolean> {
     if (this.#meta === null) return true
-    const { epoch } = this.#part.store
-    const { pods } = this.#meta
+    const { epoch } = this.#part
+    const { pods, clockOffsetMs } = this.#meta
     const sentAtMs = this.#meta.nowEpochMs()
-    return this.#add(metaRecord(this.#part.apex, { epoch, originAtMs, learnedAtMs, sentAtMs, pods }))
+    const happenedAtMs = Math.max(0, Math.round(originAtMs - clockOffsetMs))
+    return this.#add(metaRecord(this.#part.apex, { epoch, originAtMs: happenedAtMs, learnedAtMs, sentAtMs, pods }))
   }
 
   async #add(record: SentRecord): Promise<boolean> {

@@ -11,7 +11,6 @@ import {
   notifySubscriptionsPerConnection,
   notifyUnanswered
 } from '../base/limits.ts'
-import type { DomainName } from '../wire/name.ts'
 import { withId } from './notify-message.ts'
 import type { TransferStats } from './transfer-stats.ts'
 
@@ -26,12 +25,12 @@ export interface PushStream {
 /** Stands for one connection; the same object with everything that comes on it. */
 export type Connection = Readonly<{ address: string }>
 
-type Subscription = { readonly apex: DomainName; readonly of: Subscriber; unanswered: number; isBehind: boolean }
+type Subscription = { readonly topic: string; readonly of: Subscriber; unanswered: number; isBehind: boolean }
 
 type Subscriber = {
   readonly connection: Connection
   readonly stream: PushStream
-  readonly subscriptions: Map<DomainName, Subscription>
+  readonly subscriptions: Map<string, Subscription>
   /** NOTIFY requests without a response by id, oldest first. */
   readonly unanswered: Map<number, Readonly<{ subscription: Subscription; sentAtMs: number }>>
   nextId: number
@@ -43,13 +42,13 @@ const ids = 0x1_0000
 export class Subscriptions {
   readonly #clock: Clock
   readonly #stats: TransferStats
-  /** The NOTIFY of a zone as it is now, without id; null where there is no such zone any more. */
-  readonly #message: (apex: DomainName) => Uint8Array | null
+  /** The NOTIFY of a zone (`topicOf`) as it is now, without id; null where there is no such zone any more. */
+  readonly #message: (topic: string) => Uint8Array | null
   readonly #subscribers = new Map<Connection, Subscriber>()
-  readonly #byApex = new Map<DomainName, Set<Subscription>>()
+  readonly #byTopic = new Map<string, Set<Subscription>>()
   #count = 0
 
-  constructor(clock: Clock, stats: TransferStats, message: (apex: DomainName) => Uint8Array | null) {
+  constructor(clock: Clock, stats: TransferStats, message: (topic: string) => Uint8Array | null) {
     this.#clock = clock
     this.#stats = stats
     this.#message = message
@@ -61,17 +60,17 @@ export class Subscriptions {
   }
 
   /** Whether any connection is told of this zone. */
-  hasAny(apex: DomainName): boolean {
-    return this.#byApex.has(apex)
+  hasAny(topic: string): boolean {
+    return this.#byTopic.has(topic)
   }
 
-  has(connection: Connection, apex: DomainName): boolean {
-    return this.#subscribers.get(connection)?.subscriptions.has(apex) ?? false
+  has(connection: Connection, topic: string): boolean {
+    return this.#subscribers.get(connection)?.subscriptions.has(topic) ?? false
   }
 
   /** Tells the connection of changes from now on; false where there are too many already. */
-  add(connection: Connection, stream: PushStream, apex: DomainName): boolean {
-    if (stream.isClosed || this.has(connection, apex)) return !stream.isClosed
+  add(connection: Connection, stream: PushStream, topic: string): boolean {
+    if (stream.isClosed || this.has(connection, topic)) return !stream.isClosed
     const known = this.#subscribers.get(connection)
     const ofConnection = known?.subscriptions.size ?? 0
     if (this.#count >= notifySubscriptions || ofConnection >= notifySubscriptionsPerConnection) {
@@ -79,20 +78,20 @@ export class Subscriptions {
       return false
     }
     const subscriber = known ?? this.#begin(connection, stream)
-    const subscription: Subscription = { apex, of: subscriber, unanswered: 0, isBehind: false }
-    subscriber.subscriptions.set(apex, subscription)
-    let all = this.#byApex.get(apex)
-    if (all === undefined) this.#byApex.set(apex, (all = new Set()))
+    const subscription: Subscription = { topic, of: subscriber, unanswered: 0, isBehind: false }
+    subscriber.subscriptions.set(topic, subscription)
+    let all = this.#byTopic.get(topic)
+    if (all === undefined) this.#byTopic.set(topic, (all = new Set()))
     all.add(subscription)
     this.#count += 1
     return true
   }
 
   /** A zone has another serial. */
-  changed(apex: DomainName): void {
-    const all = this.#byApex.get(apex)
+  changed(topic: string): void {
+    const all = this.#byTopic.get(topic)
     if (all === undefined) return
-    const message = this.#message(apex)
+    const message = this.#message(topic)
     // Who is cut leaves the set meanwhile, which an iteration takes well.
     for (const subscription of all) {
       if (message === null) subscription.of.stream.destroy()
@@ -103,7 +102,7 @@ export class Subscriptions {
 
   /** Everything may be another history now. */
   changedAll(): void {
-    for (const apex of this.#byApex.keys()) this.changed(apex)
+    for (const topic of this.#byTopic.keys()) this.changed(topic)
   }
 
   /** Cuts the connections of those who may not be told any more. */
@@ -121,7 +120,7 @@ export class Subscriptions {
     const { subscription } = entry
     subscription.unanswered -= 1
     if (subscription.isBehind) {
-      const message = this.#message(subscription.apex)
+      const message = this.#message(subscription.topic)
       subscription.isBehind = false
       if (message !== null) this.#push(subscription, message)
     }
@@ -147,9 +146,9 @@ export class Subscriptions {
     this.#subscribers.delete(subscriber.connection)
     this.#stats.notifyLostTotal += subscriber.unanswered.size
     for (const subscription of subscriber.subscriptions.values()) {
-      const all = this.#byApex.get(subscription.apex)!
+      const all = this.#byTopic.get(subscription.topic)!
       all.delete(subscription)
-      if (all.size === 0) this.#byApex.delete(subscription.apex)
+      if (all.size === 0) this.#byTopic.delete(subscription.topic)
       this.#count -= 1
     }
   }

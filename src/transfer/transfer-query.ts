@@ -14,6 +14,8 @@ export type QueryOptions = Readonly<{
   epoch: string | null
   /** The server does not understand EDNS. */
   isPlain: boolean
+  /** Whose zone is meant, where the server passes on copies; null: its own. */
+  copyOf: string | null
 }>
 
 /** What a peerdns tells of itself in a message; null: it is none. */
@@ -33,13 +35,14 @@ function encode(
   name: DomainName,
   type: number,
   authority: readonly ResourceRecord[],
-  { instanceId, epoch, isPlain }: QueryOptions
+  { instanceId, epoch, isPlain, copyOf }: QueryOptions
 ): Uint8Array {
   // Those that are made up here, for servers that have none, have a space in them.
   const options = [
     encodePeerdnsOption({
       instances: [instanceId],
       subscribe: true,
+      copyOf,
       epoch: epoch !== null && isEpoch(epoch) ? epoch : null
     })
   ]

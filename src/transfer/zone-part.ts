@@ -13,6 +13,7 @@ import type { ResourceRecord, RRset } from '../wire/rr.ts'
 import type { BatchTimes, ZoneStore } from '../zone/zone-store.ts'
 import type { LateChange, ServiceState, ZoneChange } from '../zone/zone-change.ts'
 import type { ExportRule } from './export-rule.ts'
+import { topicOf, type PassedOn } from './passed-on.ts'
 import { nameRecord, stateRecord } from './private-records.ts'
 
 /** A record to be sent; the class is IN. */
@@ -38,13 +39,16 @@ export type PartContent = Readonly<{
 export class ZonePart {
   readonly store: ZoneStore
   readonly apex: DomainName
+  /** Where the zone is a copy of another cluster's; null: it is ours. */
+  readonly passedOn: PassedOn | null
   readonly #rule: ExportRule
   readonly #ns: RRset
   #serial: number
 
   /** @param apex the zone's own, or a name below it. */
-  constructor(store: ZoneStore, apex: DomainName, rule: ExportRule) {
+  constructor(store: ZoneStore, apex: DomainName, rule: ExportRule, passedOn: PassedOn | null = null) {
     this.store = store
+    this.passedOn = passedOn
     this.apex = apex
     this.#rule = rule
     this.#ns = { ...store.ns, owner: apex }
@@ -58,6 +62,16 @@ export class ZonePart {
   /** Whether it is the zone itself, with all that is in it. */
   get isWhole(): boolean {
     return this.apex === this.store.apex && this.#rule.isOpen
+  }
+
+  /** The history that its serials belong to, as others are told it. */
+  get epoch(): string {
+    return this.passedOn?.epoch ?? this.store.epoch
+  }
+
+  /** Names it among all that connections are told of. */
+  get topic(): string {
+    return topicOf(this.passedOn?.copyOf ?? null, this.apex)
   }
 
   get serial(): number {

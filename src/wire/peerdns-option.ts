@@ -13,13 +13,15 @@ import { latin1Of, octetsOf, readU32, readU48, writeU32, writeU48 } from './octe
 export const peerdnsOptionCode = 65_313
 
 const magic = [0x70, 0x44, 0x4e, 0x53, 1] as const
-const field = { instances: 1, state: 2, subscribe: 3, epoch: 4, clock: 5, age: 6 } as const
+const field = { instances: 1, state: 2, subscribe: 3, epoch: 4, clock: 5, age: 6, copyOf: 7, silent: 8 } as const
 
 /** Length of one instance's id in octets: random, new with each start. */
 export const instanceIdOctets = 6
 /** Servers that one question may pass through; more is a loop. */
 export const maxInstances = 8
-const maxAgeMs = 0xffff_ffff
+const maxSpanMs = 0xffff_ffff
+/** What one octet can count. */
+const maxCopyOfOctets = 255
 
 export type PeerdnsOption = Readonly<{
   /** In a query: the peerdns processes that the question passed through, first one first, as hex. */
@@ -37,6 +39,13 @@ export type PeerdnsOption = Readonly<{
   clockMs: number | null
   /** In a response about a zone, or a NOTIFY: since the zone's source last proved that it is right, in milliseconds. */
   ageMs: number | null
+  /**
+   * The zone that is meant is not the server's own but its copy of another cluster's: in a query that a node asks its hub,
+   * and in what answers it. `<cluster>/<peer>`: the hub's cluster, and what that calls the other one. null: its own.
+   */
+  copyOf: string | null
+  /** In a response about such a copy: since it was last known to be equal to the other cluster's zone, in milliseconds. */
+  silentMs: number | null
 }>
 
 const nothing: PeerdnsOption = {
@@ -45,7 +54,9 @@ const nothing: PeerdnsOption = {
   subscribe: false,
   epoch: null,
   clockMs: null,
-  ageMs: null
+  ageMs: null,
+  copyOf: null,
+  silentMs: null
 }
 
 /** Fields that are not given are not written. */
@@ -67,11 +78,12 @@ export function encodePeerdnsOption(given: Partial<PeerdnsOption>): EdnsOption {
     writeU48(clock, 0, option.clockMs)
     octets.push(field.clock, clock.length, ...clock)
   }
-  if (option.ageMs !== null) {
-    const age = new Uint8Array(4)
-    writeU32(age, 0, Math.min(Math.max(0, Math.floor(option.ageMs)), maxAgeMs))
-    octets.push(field.age, age.length, ...age)
+  if (option.ageMs !== null) octets.push(field.age, 4, ...spanOctets(option.ageMs))
+  if (option.copyOf !== null) {
+    const copyOf = octetsOf(option.copyOf.slice(0, maxCopyOfOctets))
+    octets.push(field.copyOf, copyOf.length, ...copyOf)
   }
+  if (option.silentMs !== null) octets.push(field.silent, 4, ...spanOctets(option.silentMs))
   return { code: peerdnsOptionCode, data: Uint8Array.from(octets) }
 }
 
@@ -107,10 +119,24 @@ export function findPeerdnsOption(options: readonly EdnsOption[]): PeerdnsOption
       case field.age:
         read.ageMs = length === 4 ? readU32(value, 0) : null
         break
+      case field.copyOf: {
+        const copyOf = latin1Of(value, 0, length)
+        read.copyOf = /^[!-~]+$/.test(copyOf) ? copyOf : null
+        break
+      }
+      case field.silent:
+        read.silentMs = length === 4 ? readU32(value, 0) : null
+        break
     }
     at += 2 + length
   }
   return read
+}
+
+function spanOctets(ms: number): Uint8Array {
+  const octets = new Uint8Array(4)
+  writeU32(octets, 0, Math.min(Math.max(0, Math.floor(ms)), maxSpanMs))
+  return octets
 }
 
 function readInstances(value: Uint8Array): string[] {

@@ -39,6 +39,8 @@ export type ZoneStoreOptions = {
   synthesize?: Synthesize
   /** The serial to begin with, for a copy of another store; the clock's by default. */
   serial?: number
+  /** The times of the batch that led to that serial, for such a copy; those of the construction by default. */
+  lastBatch?: BatchTimes
   /**
    * Changes that follow one another faster than this, in milliseconds, are gathered: look-ups and listeners get each at
    * once, serial and journal one batch of them. 0, the default: each change is a batch.
@@ -98,7 +100,7 @@ export class ZoneStore {
     this.#soaFields = options.soa
     this.#synthesize = options.synthesize ?? null
     this.#lastChangeAtMs = options.clock.epochMs()
-    this.#lastBatch = { originAtMs: this.#lastChangeAtMs, learnedAtMs: this.#lastChangeAtMs }
+    this.#lastBatch = options.lastBatch ?? { originAtMs: this.#lastChangeAtMs, learnedAtMs: this.#lastChangeAtMs }
     this.#gatherMs = options.gatherMs ?? 0
     this.#serial = options.serial ?? serialFromTime(this.#lastChangeAtMs)
     this.#journal = new Journal(this.#serial)
@@ -128,15 +130,12 @@ export class ZoneStore {
     return this.#journal.oldestSerial
   }
 
-  /** The SOA as a denial carries it: its TTL is the lower one of its own and MINIMUM. RFC 2308 §3. */
+  /** The SOA as a denial carries it. RFC 2308 §3. */
   get negativeSoa(): RRset {
     return this.#negativeSoa
   }
 
-  /**
-   * The SOA that the zone had, or has, at a serial: an IXFR needs those of each change's two ends.
-   * @param apex another one for a part of the zone that is given away as a zone of its own.
-   */
+  /** The SOA at a serial, which each end of a change has. @param apex that of a part given away as a zone of its own. */
   soaAt(serial: number, apex: DomainName = this.apex): RRset {
     return soaRRset(apex, this.#soaFields, serial)
   }

@@ -374,6 +374,7 @@ void test('any text gives a Config or a ConfigError, in bounded time', async (t)
 
 void test('parseConfig warns of settings that change nothing, with their place', async (t) => {
   const rows: [name: string, text: string, path: string, says: RegExp][] = [
+    ['node asks a peer', file('peers: {a: {servers: [»"192.0.2.1:53"]}}').replace(/source: \{[^}]*\}/, 'source: {mirror: ["10.96.0.53:53"]}'), 'peers.a.servers[0]', /each node asks this peer itself/],
     ['lease without mirror', file('peers: {a: {servers: ["192.0.2.1:53"], »lease: 2s}}'), 'peers.a.lease', /without `mirror`/],
     ['trickle of one', policy(`${backend}, targets: [cluster-a], »trickle: 5`), 'policies[0].trickle', /no second target/],
     ['trickle beside weights', policy(`${backend}, targets: [cluster-a, local], select: weighted, »trickle: 5`), 'policies[0].trickle', /by weight already/],

@@ -118,7 +118,9 @@ export const peerdns = (epoch: string | null = null): PeerdnsOption => ({
   subscribe: false,
   epoch,
   clockMs: null,
-  ageMs: null
+  ageMs: null,
+  copyOf: null,
+  silentMs: null
 })
 
 /** Asks for a transfer and gives the messages that came. */

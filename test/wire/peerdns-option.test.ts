@@ -10,7 +10,9 @@ const option: fc.Arbitrary<PeerdnsOption> = fc.record(
     subscribe: fc.boolean(),
     epoch: fc.option(fc.stringMatching(/^[!-~]{1,32}$/)),
     clockMs: fc.option(fc.nat(2 ** 31).map((ms) => ms * 1_000)),
-    ageMs: fc.option(fc.nat(0xffff_ffff))
+    ageMs: fc.option(fc.nat(0xffff_ffff)),
+    copyOf: fc.option(fc.stringMatching(/^[!-~]{1,80}$/)),
+    silentMs: fc.option(fc.nat(0xffff_ffff))
   },
   { noNullPrototype: true }
 )
@@ -20,7 +22,16 @@ test('encodePeerdnsOption then findPeerdnsOption gives the same', async (t) => {
     fc.property(option, (given) => t.same(findPeerdnsOption([encodePeerdnsOption(given)]), given)),
     { seed }
   )
-  const none = { instances: [], state: null, subscribe: false, epoch: null, clockMs: null, ageMs: null }
+  const none = {
+    instances: [],
+    state: null,
+    subscribe: false,
+    epoch: null,
+    clockMs: null,
+    ageMs: null,
+    copyOf: null,
+    silentMs: null
+  }
   t.same(findPeerdnsOption([encodePeerdnsOption({})]), none, 'what is not given is not there')
   t.equal(findPeerdnsOption([]), null)
   t.equal(findPeerdnsOption([encodePeerdnsOption({ ageMs: 1e12 })])?.ageMs, 0xffff_ffff, 'an age has its ceiling')
