@@ -68,7 +68,7 @@ function slice(number: number): object {
 }
 
 async function serve(): Promise<void> {
-  const server = await FakeApiServer.start()
+  const server = await FakeApiServer.start({ knowsProtobuf: true })
   for (let number = 0; number < slices; number++) {
     server.putUntold('/api/v1/services', service(number))
     server.putUntold('/apis/discovery.k8s.io/v1/endpointslices', slice(number))

@@ -11,7 +11,7 @@ const slicesPath = '/apis/discovery.k8s.io/v1/endpointslices'
 const firstClusterIp = 0x80_0000
 
 const { services, endpoints: perService } = workerData as { services: number; endpoints: number }
-const server = await FakeApiServer.start()
+const server = await FakeApiServer.start({ knowsProtobuf: true })
 const endpoints = new Endpoints(perService)
 for (let number = 0; number < namespaces; number++) server.putUntold('/api/v1/namespaces', namespaceObject(number))
 for (let number = 0; number < services; number++) {

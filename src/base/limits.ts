@@ -241,7 +241,7 @@ export const apiHeadersTimeoutMs = 10_000
 /** A list that sends nothing for this long has failed. */
 export const apiListIdleMs = 10_000
 /** Objects asked for in one page of a list. */
-export const apiListPageObjects = 500
+export const apiListPageObjects = 2_000
 /** Largest single object in a list or a watch; etcd takes 1.5 MiB, and JSON is longer than what it stores. */
 export const apiObjectOctets = 8 * 1024 * 1024
 /** Largest part of a list that is not its items, and largest document that is read whole. */

@@ -40,9 +40,9 @@ export type Endpoints = Readonly<{
   groups: readonly EndpointGroup[]
 }>
 
-const serviceLabel = 'kubernetes.io/service-name'
-const importLabel = 'multicluster.kubernetes.io/service-name'
-const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster'
+export const serviceLabel = 'kubernetes.io/service-name'
+export const importLabel = 'multicluster.kubernetes.io/service-name'
+export const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster'
 
 function hostnameAt(endpoint: Fields, path: string): string {
   const hostname = textAt(endpoint, 'hostname', path)

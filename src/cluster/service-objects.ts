@@ -63,7 +63,9 @@ export type ServiceImport = Readonly<{
 
 export const ttlAnnotation = 'peerdns.io/ttl'
 export const probeAnnotation = 'peerdns.io/probe'
-const tolerateUnreadyAnnotation = 'service.alpha.kubernetes.io/tolerate-unready-endpoints'
+export const tolerateUnreadyAnnotation = 'service.alpha.kubernetes.io/tolerate-unready-endpoints'
+/** Its value `kube-dns` marks the cluster's DNS. */
+export const clusterDnsLabel = 'k8s-app'
 
 /** An address in canonical spelling. @throws ObjectError */
 export function asAddress(value: unknown, path: string): string {
@@ -236,7 +238,7 @@ export function reduceService(
     publishesNotReady:
       flagAt(spec, 'publishNotReadyAddresses', 'spec.') === true ||
       field(annotations, tolerateUnreadyAnnotation) === 'true',
-    isClusterDns: field(labels, 'k8s-app') === 'kube-dns',
+    isClusterDns: field(labels, clusterDnsLabel) === 'kube-dns',
     ttlSeconds,
     check
   }

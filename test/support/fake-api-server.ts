@@ -10,7 +10,11 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Cancel, Clock } from '../../src/base/clock.ts'
+import { isProtobuf, protobufType } from '../../src/cluster/sources/kubernetes/protobuf/envelope.ts'
+import { metadataMessage } from '../../src/cluster/sources/kubernetes/protobuf/kubernetes-messages.ts'
+import type { MessageType } from '../../src/cluster/sources/kubernetes/protobuf/message.ts'
 import { loopClock } from './loop-clock.ts'
+import { encodeEvent, encodeList, messageAt } from './protobuf-objects.ts'
 
 export type ApiObject = Record<string, unknown> & {
   kind: string
@@ -25,8 +29,8 @@ export type FakeRequest = Readonly<{
   isCertified: boolean
 }>
 type Change = Readonly<{ version: number; type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: ApiObject }>
-/** `pending` waits while the server is frozen. */
-type Watch = { path: string; response: ServerResponse; cancel: Cancel; pending: string }
+/** `pending` waits while the server is frozen; `message`: how objects are sent in protobuf, null where that is JSON. */
+type Watch = { path: string; response: ServerResponse; cancel: Cancel; pending: string; message: MessageType | null }
 /** Answers in the place of the server; false: it answers by itself after all. */
 export type Fault = (request: FakeRequest, response: ServerResponse) => boolean
 
@@ -41,6 +45,7 @@ export class FakeApiServer {
   connections = 0
   readonly #clock: Clock
   readonly #tls: { key: string; cert: string; ca?: string } | null
+  readonly #knowsProtobuf: boolean
   #server: Server | null = null
   #port = 0
   readonly #sockets = new Set<Socket>()
@@ -56,15 +61,17 @@ export class FakeApiServer {
   #isSilent = false
   readonly #unanswered: (() => void)[] = []
 
-  private constructor(clock: Clock, tls: { key: string; cert: string; ca?: string } | null) {
+  private constructor(clock: Clock, tls: { key: string; cert: string; ca?: string } | null, knowsProtobuf: boolean) {
     this.#clock = clock
     this.#tls = tls
+    this.#knowsProtobuf = knowsProtobuf
   }
 
+  /** @param options `knowsProtobuf`: it answers so where it is asked to, as the real one; it knows JSON alone unless told. */
   static async start(
-    options: { clock?: Clock; tls?: { key: string; cert: string; ca?: string } } = {}
+    options: { clock?: Clock; tls?: { key: string; cert: string; ca?: string }; knowsProtobuf?: boolean } = {}
   ): Promise<FakeApiServer> {
-    const server = new FakeApiServer(options.clock ?? loopClock, options.tls ?? null)
+    const server = new FakeApiServer(options.clock ?? loopClock, options.tls ?? null, options.knowsProtobuf ?? false)
     await server.listen()
     return server
   }
@@ -247,7 +254,7 @@ export class FakeApiServer {
   #write(watch: Watch, text: string): void {
     watch.pending += text
     if (this.#isFrozen || watch.pending === '') return
-    watch.response.write(watch.pending)
+    watch.response.write(watch.message === null ? watch.pending : framesOf(watch.pending, watch.message))
     watch.pending = ''
   }
 
@@ -327,7 +334,15 @@ export class FakeApiServer {
     return !isServed || plural === undefined
   }
 
-  #list({ path, query }: FakeRequest, response: ServerResponse): void {
+  /** How the objects are asked for in protobuf; null: in JSON, or it is not known. */
+  #messageFor({ path, headers }: FakeRequest): MessageType | null {
+    const { accept = '' } = headers
+    if (!this.#knowsProtobuf || !isProtobuf(accept)) return null
+    return accept.includes('as=PartialObjectMetadataList') ? metadataMessage : messageAt(path)
+  }
+
+  #list(request: FakeRequest, response: ServerResponse): void {
+    const { path, query } = request
     const limit = Number(query.get('limit') ?? 0)
     const [token = '', offset = '0'] = (query.get('continue') ?? '').split('.')
     const snapshot = token === '' ? { items: this.objects(path), version: this.#version } : this.#snapshots.get(token)
@@ -343,33 +358,47 @@ export class FakeApiServer {
     const items = snapshot.items
       .slice(from, end)
       .map(({ metadata, ...object }) => ({ metadata, ...object, kind: undefined, apiVersion: undefined }))
-    sendJson(response, {
-      kind: `${this.#kindAt(path)}List`,
-      apiVersion: 'v1',
-      metadata: { resourceVersion: String(snapshot.version), ...(isLast ? {} : { continue: `${nextToken}.${end}` }) },
-      items
-    })
+    const metadata = { resourceVersion: String(snapshot.version), ...(!isLast && { continue: `${nextToken}.${end}` }) }
+    const kind = `${this.#kindAt(path)}List`
+    const message = this.#messageFor(request)
+    if (message === null) {
+      sendJson(response, { kind, apiVersion: 'v1', metadata, items })
+      return
+    }
+    response.writeHead(200, { 'content-type': protobufType })
+    response.end(encodeList(message, kind, metadata, items))
   }
 
   #kindAt(path: string): string {
     return this.objects(path)[0]?.kind ?? 'Any'
   }
 
-  #watch({ path, query }: FakeRequest, response: ServerResponse): void {
+  #watch(request: FakeRequest, response: ServerResponse): void {
+    const { path, query } = request
+    const message = this.#messageFor(request)
+    const write = (text: string): void => {
+      if (text !== '') response.write(message === null ? text : framesOf(text, message))
+    }
     const from = Number(query.get('resourceVersion'))
-    response.writeHead(200, { 'content-type': 'application/json' })
+    response.writeHead(200, { 'content-type': message === null ? 'application/json' : `${protobufType};stream=watch` })
     response.flushHeaders()
     if (from < this.#compactedVersion) {
-      response.end(`${JSON.stringify({ type: 'ERROR', object: statusOf(410, 'Expired') })}\n`)
+      write(`${JSON.stringify({ type: 'ERROR', object: statusOf(410, 'Expired') })}\n`)
+      response.end()
       return
     }
-    const missed = (this.#history.get(path) ?? []).filter(({ version }) => version > from)
-    if (missed.length > 0) response.write(missed.map(lineOf).join(''))
+    write(
+      (this.#history.get(path) ?? [])
+        .filter(({ version }) => version > from)
+        .map(lineOf)
+        .join('')
+    )
     const seconds = Number(query.get('timeoutSeconds') ?? 300)
     const watch: Watch = {
       path,
       response,
       pending: '',
+      message,
       cancel: this.#clock.after(seconds * 1000, () => {
         if (!this.#isFrozen) this.#end(watch)
       })
@@ -387,6 +416,18 @@ export class FakeApiServer {
     watch.response.end()
   }
 }
+
+/** Lines of JSON as frames of protobuf; what is no event stays as it is. */
+const framesOf = (text: string, message: MessageType): Buffer =>
+  Buffer.concat(
+    text.split(/(?<=\n)/).map((line) => {
+      try {
+        return encodeEvent(message, JSON.parse(line) as { type: string; object: Record<string, unknown> })
+      } catch {
+        return Buffer.from(line)
+      }
+    })
+  )
 
 const lineOf = ({ type, object }: Change): string => `${JSON.stringify({ type, object })}\n`
 

@@ -128,11 +128,12 @@ export async function setUp(
     access?: (server: FakeApiServer, clock: ManualClock) => ApiAccess
     prepare?: (server: FakeApiServer) => void
     start?: boolean
+    knowsProtobuf?: boolean
     random?: () => number
   } = {}
 ): Promise<Setup> {
   const clock = new ManualClock()
-  const server = await FakeApiServer.start({ clock })
+  const server = await FakeApiServer.start({ clock, knowsProtobuf: options.knowsProtobuf ?? false })
   options.prepare?.(server)
   const model = new Model()
   const counts = { synced: 0 }

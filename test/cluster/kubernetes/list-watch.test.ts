@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { plainAccess } from '../../../src/cluster/sources/kubernetes/api-access.ts'
 import { KubernetesSource } from '../../../src/cluster/sources/kubernetes/kubernetes-source.ts'
 import { silentLog } from '../../../src/base/log.ts'
-import { apiBackoffMaxMs } from '../../../src/base/limits.ts'
+import { apiBackoffMaxMs, apiListPageObjects } from '../../../src/base/limits.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FakeApiServer, sendStatus } from '../../support/fake-api-server.ts'
 import type { FakeRequest } from '../../support/fake-api-server.ts'
@@ -14,22 +14,23 @@ const isList = ({ kind, path }: FakeRequest) => kind === 'list' && path === path
 const isWatch = ({ kind, path }: FakeRequest) => kind === 'watch' && path === paths.services
 /** Six short waits, and then long ones, of which a fourth may be saved by chance. */
 const mostPerMinute = 6 + Math.ceil(60_000 / (apiBackoffMaxMs * 0.75))
+const page = String(apiListPageObjects)
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `svc-${from + at}`)
 
 test('list: in pages, of all resources, then synced', async (t) => {
   const { server, model, counts, source, resource } = await setUp(t, {
     withPods: true,
     prepare: (server) => {
-      for (const name of names(0, 1_203)) server.put(paths.services, service(name))
+      for (const name of names(0, 2 * apiListPageObjects + 203)) server.put(paths.services, service(name))
       server.put(paths.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
       const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-0', namespace: 'shop' } }
       server.put(paths.pods, { ...pod, status: { phase: 'Running', podIP: '10.1.0.1' } })
     }
   })
   t.equal(counts.synced, 1)
-  t.equal(model.objects.size, 1_205)
+  t.equal(model.objects.size, 2 * apiListPageObjects + 205)
   const lists = server.requests.filter(isList)
-  t.same(lists.map(({ query }) => query.get('limit')), ['500', '500', '500']) // prettier-ignore
+  t.same(lists.map(({ query }) => query.get('limit')), [page, page, page]) // prettier-ignore
   t.same(lists.map(({ query }) => query.get('continue') !== null), [false, true, true]) // prettier-ignore
   t.ok(
     lists.every(({ query }) => query.get('resourceVersion') === null),
@@ -48,10 +49,10 @@ test('list: in pages, of all resources, then synced', async (t) => {
   t.match(source.status(), { hasSynced: true, lastSignOfLifeAgeMs: 0 })
   t.match(resource('services'), {
     state: 'watching',
-    objects: 1_203,
+    objects: 2 * apiListPageObjects + 203,
     lists: 1,
     watches: 1,
-    events: 1_203,
+    events: 2 * apiListPageObjects + 203,
     errors: 0,
     lastError: null
   })
@@ -117,7 +118,7 @@ test('watch: ended by the server in time, it goes on from the last bookmark with
   t.match(resource('services'), { lists: 1, errors: 0 })
   t.equal(server.requests.findLast(isWatch)?.query.get('resourceVersion'), String(server.version))
   const lists = server.requests.filter(isList).map(({ query }) => query.get('limit'))
-  t.same(lists, ['500', '1', '1', '1'], 'one object, for the resourceVersion, before each further watch')
+  t.same(lists, [page, '1', '1', '1'], 'one object, for the resourceVersion, before each further watch')
   t.equal(server.connections, 4, 'the connections are kept')
 })
 
@@ -191,7 +192,7 @@ test('list: begins anew where its pages expire, and is asked for whole if they d
   const { server, model, source, settled } = await setUp(t, {
     start: false,
     prepare: (server) => {
-      for (const name of names(0, 1_100)) server.put(paths.services, service(name))
+      for (const name of names(0, 2 * apiListPageObjects + 100)) server.put(paths.services, service(name))
       const isLaterPage = (request: FakeRequest) => isList(request) && request.query.has('continue')
       server.fail(
         isLaterPage,
@@ -205,7 +206,7 @@ test('list: begins anew where its pages expire, and is asked for whole if they d
   })
   source.start()
   await settled()
-  t.same(server.requests.filter(isList).map(({ query }) => query.get('limit')), ['500', '500', '500', '500', null]) // prettier-ignore
+  t.same(server.requests.filter(isList).map(({ query }) => query.get('limit')), [page, page, page, page, null]) // prettier-ignore
   t.equal(model.objects.size, server.objects(paths.services).length, 'without what vanished between the attempts')
   t.match(source.status().resources[0], { errors: 0, lists: 1 })
 })

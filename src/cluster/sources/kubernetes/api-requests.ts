@@ -8,6 +8,8 @@ import type { Clock } from '../../../base/clock.ts'
 import { apiDocumentOctets, apiErrorBodyMs, apiErrorBodyOctets, apiHeadersTimeoutMs } from '../../../base/limits.ts'
 import type { ApiAccess, ApiTarget, TlsOptions } from './api-access.ts'
 import { ApiError, asApiError, errorOfStatus } from './api-error.ts'
+import { isProtobuf, readEnveloped } from './protobuf/envelope.ts'
+import { statusMessage } from './protobuf/kubernetes-messages.ts'
 
 export type Query = Readonly<Record<string, string>>
 
@@ -17,7 +19,11 @@ type Method = 'GET' | 'PATCH' | 'POST'
 type Message = Readonly<{ method: Method; path: string; query: Query; accept: string; body: string | null }>
 
 /** `cut` ends the connection; whoever reads the body gets that error. */
-export type ApiResponse = Readonly<{ body: AsyncIterable<Buffer>; cut: (error: ApiError) => void }>
+export type ApiResponse = Readonly<{
+  body: AsyncIterable<Buffer>
+  contentType: string
+  cut: (error: ApiError) => void
+}>
 
 export class ApiConnection {
   readonly #access: ApiAccess
@@ -66,7 +72,8 @@ export class ApiConnection {
       stopWaiting()
     }
     const isDone = reply.statusCode === 200 || (message.method === 'POST' && reply.statusCode === 201)
-    if (isDone) return { body: exchange.body(reply), cut: exchange.cut }
+    const contentType = reply.headers['content-type'] ?? ''
+    if (isDone) return { body: exchange.body(reply), contentType, cut: exchange.cut }
     if (reply.statusCode === 401) this.#access.forget(target)
     throw await this.#errorOf(exchange, reply)
   }
@@ -81,9 +88,9 @@ export class ApiConnection {
       cut(new ApiError('timeout', `${path} does not end`))
     )
     try {
-      const { text, isWhole } = await readUpTo(body, apiDocumentOctets)
+      const { octets, isWhole } = await readUpTo(body, apiDocumentOctets)
       if (!isWhole) throw new ApiError('format', `${path} is larger than ${apiDocumentOctets} octets`)
-      return JSON.parse(text)
+      return JSON.parse(octets.toString('utf8'))
     } catch (error) {
       throw error instanceof SyntaxError ? new ApiError('format', `${path} is not JSON`) : error
     } finally {
@@ -132,8 +139,10 @@ export class ApiConnection {
     )
     let status: unknown = null
     try {
-      const { text } = await readUpTo(exchange.body(message), apiErrorBodyOctets)
-      status = JSON.parse(text)
+      const { octets } = await readUpTo(exchange.body(message), apiErrorBodyOctets)
+      status = isProtobuf(message.headers['content-type'] ?? '')
+        ? readEnveloped(octets, statusMessage)
+        : JSON.parse(octets.toString('utf8'))
     } catch {
       // Proxies answer in HTML, and a body may break off: the status code says enough.
     } finally {
@@ -196,13 +205,13 @@ class Exchange {
   }
 }
 
-async function readUpTo(body: AsyncIterable<Buffer>, maxOctets: number): Promise<{ text: string; isWhole: boolean }> {
+async function readUpTo(body: AsyncIterable<Buffer>, maxOctets: number): Promise<{ octets: Buffer; isWhole: boolean }> {
   const parts: Buffer[] = []
-  let octets = 0
+  let length = 0
   for await (const chunk of body) {
-    octets += chunk.length
+    length += chunk.length
     parts.push(chunk)
-    if (octets > maxOctets) break
+    if (length > maxOctets) break
   }
-  return { text: Buffer.concat(parts).toString('utf8'), isWhole: octets <= maxOctets }
+  return { octets: Buffer.concat(parts, length), isWhole: length <= maxOctets }
 }

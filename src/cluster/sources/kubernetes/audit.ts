@@ -13,11 +13,12 @@ import { ApiConnection } from './api-requests.ts'
 import { keyOf, metadataOf } from './held-objects.ts'
 import type { Version } from './held-objects.ts'
 import { readList } from './list-reader.ts'
+import { metadataMessage } from './protobuf/kubernetes-messages.ts'
 import type { Reflector } from './reflector.ts'
 import { Sleeper } from './sleeper.ts'
 import type { Turns } from './turns.ts'
 
-const metadataOnly = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
+const metadataOnly = ';as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 /** Differing objects that are named in the log. */
 const namedObjects = 5
 
@@ -123,7 +124,8 @@ export class Audit {
       turns,
       path,
       query: resource.fieldSelector === null ? {} : { fieldSelector: resource.fieldSelector },
-      accept: metadataOnly,
+      message: metadataMessage,
+      parameters: metadataOnly,
       onBegin: () => listed.clear(),
       onItem: (raw) => {
         const { namespace, name, uid, resourceVersion } = metadataOf(raw)

@@ -4,6 +4,9 @@ import { apiListIdleMs, apiListPageObjects } from '../../../base/limits.ts'
 import { ApiError } from './api-error.ts'
 import type { ApiConnection, Query } from './api-requests.ts'
 import { ListScanner } from './list-scanner.ts'
+import { isProtobuf, protobufType } from './protobuf/envelope.ts'
+import type { MessageType } from './protobuf/message.ts'
+import { ProtobufListScanner } from './protobuf/protobuf-list-scanner.ts'
 import type { Turns } from './turns.ts'
 
 /** Times that a list begins anew because its pages expired; then it is asked for in one piece, which cannot expire. */
@@ -15,7 +18,10 @@ export type ListRequest = Readonly<{
   turns: Turns
   path: string
   query: Query
-  accept?: string
+  /** The items in protobuf, if the API server shall be asked for that; null: JSON. */
+  message: MessageType | null
+  /** What else is asked for, behind the media type: `;as=...`. */
+  parameters?: string
   /** The list begins, or begins anew: what came before does not count. */
   onBegin: () => void
   onItem: (raw: unknown) => void
@@ -50,13 +56,21 @@ export async function readListVersion(request: ListRequest): Promise<string> {
   return (await readPage(silent, { ...request.query, limit: '1' })).resourceVersion
 }
 
+/** The media types to ask for: protobuf where it can be read, and always JSON, which every API server has. */
+export function accepted(message: MessageType | null, parameters = ''): string {
+  const types = message === null ? ['application/json'] : [protobufType, 'application/json']
+  return [...types.map((type) => type + parameters), ...(parameters === '' ? [] : ['application/json'])].join(',')
+}
+
 async function readPage(request: ListRequest, query: Query): ReturnType<typeof readBody> {
-  const { connection, clock, path, accept, onSignOfLife } = request
-  const response = await connection.open(path, query, accept)
+  const { connection, clock, path, message, parameters, onSignOfLife } = request
+  const response = await connection.open(path, query, accepted(message, parameters))
+  const scanner =
+    message !== null && isProtobuf(response.contentType) ? new ProtobufListScanner(message) : new ListScanner()
   const fail = () => response.cut(new ApiError('timeout', `a list that sends nothing for ${apiListIdleMs} ms`))
   let stopWaiting = clock.after(apiListIdleMs, fail)
   try {
-    return await readBody(request, response.body, () => {
+    return await readBody(request, response.body, scanner, () => {
       stopWaiting()
       onSignOfLife()
       stopWaiting = clock.after(apiListIdleMs, fail)
@@ -69,9 +83,9 @@ async function readPage(request: ListRequest, query: Query): ReturnType<typeof r
 async function readBody(
   { turns, onItem, onSlice }: ListRequest,
   body: AsyncIterable<Buffer>,
+  scanner: ListScanner | ProtobufListScanner,
   onChunk: () => void
 ): Promise<{ resourceVersion: string; continueToken: string }> {
-  const scanner = new ListScanner()
   const take = async (items: Iterable<unknown>): Promise<void> => {
     for (const item of items) {
       onItem(item)

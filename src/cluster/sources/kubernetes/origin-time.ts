@@ -1,7 +1,7 @@
 /** When a change happened that a list or a watch has told. */
 import type { ObjectKind } from '../../object-event.ts'
 
-const triggerAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
+export const triggerAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 /** An older time belongs to an earlier change of the slice: the annotation may outlive it. */
 const maxAgeMs = 60_000
 /** Kubernetes keeps the times of Pods and Services in whole seconds, so a change may be this much later than it says. */

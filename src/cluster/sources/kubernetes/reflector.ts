@@ -28,10 +28,11 @@ import type { Resource } from './discovery.ts'
 import { EventQueue } from './event-queue.ts'
 import type { OnEvents } from './event-queue.ts'
 import { HeldObjects } from './held-objects.ts'
-import { readList, readListVersion } from './list-reader.ts'
+import { accepted, readList, readListVersion } from './list-reader.ts'
 import type { ListRequest } from './list-reader.ts'
 import { LossLog } from './loss-log.ts'
 import { compareResourceVersions } from './resource-version.ts'
+import type { MessageType } from './protobuf/message.ts'
 import { Sleeper } from './sleeper.ts'
 import type { Turns } from './turns.ts'
 import { readWatch } from './watch-reader.ts'
@@ -99,6 +100,8 @@ export class Reflector {
   #resourceVersion = ''
   #mustList = true
   #isListFresh = false
+  /** How objects are read in protobuf; null once that failed, and where it cannot be. */
+  #message: MessageType | null
   #hasSynced = false
   #lastSignOfLifeMs: number | null = null
   #lastError: Readonly<{ text: string; atMs: number }> | null = null
@@ -109,6 +112,7 @@ export class Reflector {
     const { resource, access, clock, log, onEvents } = options
     this.#options = options
     this.resource = resource
+    this.#message = resource.message
     this.held = new HeldObjects(resource.kind)
     this.#connection = new ApiConnection(access, clock)
     this.#queue = new EventQueue(resource.kind, clock, log, onEvents)
@@ -237,13 +241,14 @@ export class Reflector {
     this.#isListFresh = false
     const { clock, random, turns } = this.#options
     const seconds = watchMinSeconds + Math.floor(random() * (watchMaxSeconds - watchMinSeconds + 1))
-    const { body, cut } = await this.#connection.open(this.#path!, {
+    const query = {
       ...this.#selector,
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion: this.#resourceVersion,
       timeoutSeconds: String(seconds)
-    })
+    }
+    const { body, contentType, cut } = await this.#connection.open(this.#path!, query, accepted(this.#message))
     this.#signOfLife()
     this.stats.watches++
     this.#state = 'watching'
@@ -258,6 +263,8 @@ export class Reflector {
     try {
       await readWatch({
         body,
+        contentType,
+        message: this.#message,
         held: this.held,
         queue: this.#queue,
         turns,
@@ -313,6 +320,8 @@ export class Reflector {
 
   #noteUnreadable(error: ApiError): void {
     this.stats.unreadable++
+    // What is sent may be right and our reading wrong: JSON says the same in another way.
+    this.#message = null
     if (this.stats.unreadable > 1) return
     this.#options.log.warn(
       { resource: this.resource.name, reason: error.message },
@@ -328,6 +337,7 @@ export class Reflector {
       turns,
       path,
       query: this.#selector,
+      message: this.#message,
       onBegin: () => this.held.beginList(),
       onItem: (raw) => this.#queue.take(raw, (events) => this.held.put(raw, events)),
       onSlice: () => this.#queue.flush(),

@@ -1,15 +1,21 @@
-/** Reads one watch to its end: one JSON line for each change. */
+/** Reads one watch to its end: one JSON line for each change, or one frame of protobuf. */
 import { apiObjectOctets } from '../../../base/limits.ts'
 import { ApiError, errorOfStatus } from './api-error.ts'
 import type { EventQueue } from './event-queue.ts'
 import { metadataOf } from './held-objects.ts'
 import type { HeldObjects } from './held-objects.ts'
 import { LineSplitter } from './line-splitter.ts'
+import { isProtobuf } from './protobuf/envelope.ts'
+import type { MessageType } from './protobuf/message.ts'
+import { WatchFrames, type WatchEvent } from './protobuf/watch-frames.ts'
 import { compareResourceVersions } from './resource-version.ts'
 import type { Turns } from './turns.ts'
 
 export type Watch = Readonly<{
   body: AsyncIterable<Buffer>
+  contentType: string
+  /** The objects in protobuf, if the API server may have answered so. */
+  message: MessageType | null
   held: HeldObjects
   queue: EventQueue
   turns: Turns
@@ -27,15 +33,15 @@ export type Watch = Readonly<{
  * @throws ApiError `format` for a line that is no event, `history` for one that goes back, `status` for an ERROR event, and whatever the body throws.
  */
 export async function readWatch(watch: Watch): Promise<void> {
-  const { body, queue, turns, onSignOfLife } = watch
-  const splitter = new LineSplitter(apiObjectOctets)
+  const { body, contentType, message, queue, turns, onSignOfLife } = watch
+  const splitter = message !== null && isProtobuf(contentType) ? new WatchFrames(message) : new JsonLines()
   const reader = new WatchReader(watch)
   try {
     for await (const chunk of body) {
       onSignOfLife()
       queue.arrived()
-      for (const line of splitter.push(chunk)) {
-        reader.take(line)
+      for (const event of splitter.push(chunk)) {
+        reader.take(event)
         if (turns.hasRoom()) continue
         queue.flush()
         await turns.next()
@@ -46,7 +52,7 @@ export async function readWatch(watch: Watch): Promise<void> {
     // What came before a broken line is whole.
     queue.flush()
   }
-  if (splitter.pendingOctets > 0) throw new ApiError('network', 'a watch that breaks off inside a line')
+  if (splitter.pendingOctets > 0) throw new ApiError('network', 'a watch that breaks off inside an event')
 }
 
 class WatchReader {
@@ -58,8 +64,7 @@ class WatchReader {
     this.#resourceVersion = watch.resourceVersion
   }
 
-  take(line: string): void {
-    const { type, object } = parsed(line)
+  take({ type, object }: WatchEvent): void {
     if (type === 'ERROR') {
       const error = errorOfStatus(object, 0)
       this.#watch.onErrorEvent(error)
@@ -79,7 +84,19 @@ class WatchReader {
   }
 }
 
-function parsed(line: string): { type: string; object: unknown } {
+class JsonLines {
+  readonly #lines = new LineSplitter(apiObjectOctets)
+
+  get pendingOctets(): number {
+    return this.#lines.pendingOctets
+  }
+
+  *push(chunk: Buffer): Generator<WatchEvent> {
+    for (const line of this.#lines.push(chunk)) yield parsed(line)
+  }
+}
+
+function parsed(line: string): WatchEvent {
   let event: unknown
   try {
     event = JSON.parse(line)
