@@ -51,6 +51,10 @@ export const udpSendQueueOctets = 4 * 1024 * 1024
 export const udpBatchDatagrams = 64
 /** Full batches of one socket before everybody else gets a turn. */
 export const udpBatchesPerTurn = 4
+/** Batches, each so soon behind the one before, after which a turn waits for more in the kernel; and how long that turn lasts. */
+export const udpDenseBatches = 16
+export const udpDenseGapMs = 0.2
+export const udpLingerMs = 1
 /** Addresses of clients whose text is kept; a power of two. */
 export const rememberedClientAddresses = 4_096
 /** How long the self-test of reading in batches may wait for its own datagram. */
@@ -285,19 +289,15 @@ export const leaseTimerMaxMs = 60_000
 export const apiTurnMs = 4
 export const apiObjectsPerTurn = 500
 
-// The answer cache.
+// The answer cache, and answers that lie ready as octets.
 /** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */
 export const failureTtlMaxSeconds = 5
-
-// Ready-made answers.
 /** Memory for answers that are ready as octets; the oldest ones make room. It is taken as it is needed. */
 export const readyAnswerOctets = 32 * 1024 * 1024
 /** Answers that the index has room for; a power of two. */
 export const readyAnswerSlots = 131_072
 /** Clients whose group (by `allow` and the `clients` of policies) is remembered. */
 export const rememberedAudienceClients = 4_096
-
-// Draining.
 /** Time that queries in flight get to finish after SIGTERM (after lameDuck). */
 export const drainTimeoutMs = 5_000
 

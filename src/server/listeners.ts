@@ -86,7 +86,8 @@ export class Listeners {
       stats: stats.udp,
       receiveBufferOctets: limits.udpReceiveBufferOctets,
       sendQueueOctets: limits.udpSendQueueOctets,
-      onFault
+      onFault,
+      othersAnswered: () => stats.tcp.receivedTotal + stats.tcp.connectionsTotal
     }
     const bound: { where: ListenAddress; udp: UdpSocket; tcp: TcpListener }[] = []
     try {

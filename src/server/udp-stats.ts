@@ -44,4 +44,6 @@ export type UdpListenerOptions = Readonly<{
   sendQueueOctets: number
   /** Told of what the responder threw, which it must not. */
   onFault: (error: unknown) => void
+  /** Grows with every query that comes another way through the same event loop. */
+  othersAnswered: () => number
 }>

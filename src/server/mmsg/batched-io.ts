@@ -12,6 +12,7 @@ import type { UdpIo } from '../udp-io.ts'
 import { BatchedListener, type BatchParts } from './batched-listener.ts'
 import { BatchedSocket, socketName } from './batched-socket.ts'
 import { ClientTexts } from './client-texts.ts'
+import { Lingering } from './lingering.ts'
 import { loadLibc, type Libc } from './libc.ts'
 import { MessageBatch } from './message-batch.ts'
 
@@ -23,7 +24,7 @@ export async function chooseUdpIo(clock: Clock, load: () => Promise<Libc> = load
   try {
     const libc = await load()
     const batch = new MessageBatch(udpBatchDatagrams, libc.addressOf)
-    const parts = { libc, batch, texts: new ClientTexts() }
+    const parts = { libc, batch, texts: new ClientTexts(), lingering: new Lingering(clock) }
     await testOn('127.0.0.1', parts, clock)
     await testOn('::1', parts, clock)
     return { udpIo: batchedIo(parts), whyNotBatched: null }
@@ -96,6 +97,7 @@ async function testOn(address: string, { libc, batch, texts }: BatchParts, clock
       )
     }
     expect(asking.receive() === 0, 'recvmmsg gave what was not sent')
+    if (asking.allowWaiting()) expect(asking.receive(true) === 0, 'recvmmsg did not end its waiting')
   } finally {
     for (const socket of sockets) socket.close()
   }

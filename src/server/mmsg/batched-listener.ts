@@ -13,10 +13,11 @@ import type { UdpListenerOptions, UdpStats } from '../udp-stats.ts'
 import type { BatchedSocket } from './batched-socket.ts'
 import type { ClientTexts } from './client-texts.ts'
 import type { Libc, Poll } from './libc.ts'
+import type { Lingering } from './lingering.ts'
 import type { Destination, MessageBatch } from './message-batch.ts'
 
 /** What all sockets of one kind share: they are read one after the other. */
-export type BatchParts = Readonly<{ libc: Libc; batch: MessageBatch; texts: ClientTexts }>
+export type BatchParts = Readonly<{ libc: Libc; batch: MessageBatch; texts: ClientTexts; lingering: Lingering }>
 
 type Queued = Readonly<{ destination: Destination; octets: Uint8Array }>
 
@@ -28,7 +29,9 @@ export class BatchedListener implements UdpSocket {
   readonly #socket: BatchedSocket
   readonly #batch: MessageBatch
   readonly #texts: ClientTexts
+  readonly #lingering: Lingering
   readonly #poll: Poll
+  readonly #canWait: boolean
   readonly #responder: Responder
   readonly #inFlight: InFlightQueries
   readonly #stats: UdpStats
@@ -42,20 +45,25 @@ export class BatchedListener implements UdpSocket {
   #onFlushed: (() => void)[] = []
   #isClosed = false
   #isTurnDue = false
+  readonly #othersAnswered: () => number
+  #othersAnsweredBefore = 0
 
-  constructor(socket: BatchedSocket, { libc, batch, texts }: BatchParts, options: UdpListenerOptions) {
+  constructor(socket: BatchedSocket, { libc, batch, texts, lingering }: BatchParts, options: UdpListenerOptions) {
     this.#socket = socket
     this.#batch = batch
     this.#texts = texts
+    this.#lingering = lingering
     this.#responder = options.responder
     this.#inFlight = options.inFlight
     this.#stats = options.stats
     this.#sendQueueOctets = options.sendQueueOctets
     this.#onFault = options.onFault
+    this.#othersAnswered = options.othersAnswered
     this.port = socket.port
     // Without it the kernel's default serves too; it only loses more of a burst.
     socket.setReceiveBuffer(options.receiveBufferOctets)
     this.#poll = libc.poll(socket.fd, this.#turn)
+    this.#canWait = socket.allowWaiting()
   }
 
   async flushed(): Promise<void> {
@@ -78,17 +86,33 @@ export class BatchedListener implements UdpSocket {
   readonly #turn = (): void => {
     try {
       if (this.#queue.length > 0) this.#sendQueued()
-      for (let batches = 0; batches < udpBatchesPerTurn; batches++) {
-        const received = this.#socket.receive()
+      let isFirst = true
+      let isWaiting = false
+      for (let fullBatches = 0; fullBatches < udpBatchesPerTurn; isFirst = false) {
+        const received = this.#socket.receive(isWaiting)
         if (received < 0) this.#stats.receiveErrorsTotal += 1
-        if (received <= 0) return
+        if (received <= 0) {
+          if (isWaiting) this.#lingering.waitedForNothing()
+          return
+        }
         for (let slot = 0; slot < received; slot++) this.#answer(slot)
         if (this.#batch.answered > 0) this.#send()
-        if (received < this.#batch.slots || this.#isClosed) return
+        if (this.#isClosed) return
+        isWaiting = received < this.#batch.slots
+        if (!isWaiting) fullBatches += 1
+        else if (!this.#canWait || !this.#lingering.mayWait(this, isFirst, this.#isAlone())) return
       }
     } catch (error) {
       this.#fault(error)
     }
+  }
+
+  /** Nothing waits for the event loop that comes from us, and TCP has been quiet since the last look. */
+  #isAlone(): boolean {
+    const answered = this.#othersAnswered()
+    const isQuiet = answered === this.#othersAnsweredBefore
+    this.#othersAnsweredBefore = answered
+    return isQuiet && this.#inFlight.count === 0 && this.#queue.length === 0
   }
 
   #answer(slot: number): void {

@@ -2,7 +2,7 @@
 import { getSystemErrorName } from 'node:util'
 import { isIPv6 } from 'node:net'
 import { readAddress, addressWords } from '../../base/ip-address.ts'
-import { linux, sockaddrIn, sockaddrIn6 } from './layout.ts'
+import { linux, sockaddrIn, sockaddrIn6, timeval } from './layout.ts'
 import type { Libc } from './libc.ts'
 import type { MessageBatch } from './message-batch.ts'
 
@@ -57,15 +57,26 @@ export class BatchedSocket {
     return this.#libc.setsockopt(this.fd, linux.SOL_SOCKET, linux.SO_RCVBUF, value, value.length) === 0
   }
 
-  /** Takes what waits, as far as the batch has room: the number of messages, 0 for none, -1 for an error. */
-  receive(): number {
-    const count = this.#libc.recvmmsg(
-      this.fd,
-      this.#batch.prepareReceive(),
-      this.#batch.slots,
-      linux.MSG_DONTWAIT,
-      null
-    )
+  /**
+   * Lets `receive` wait, for the shortest time that the kernel knows; false where it cannot. All else says MSG_DONTWAIT with each
+   * call. To be called behind whoever makes the socket non-blocking, as the event loop does.
+   */
+  allowWaiting(): boolean {
+    const { SOL_SOCKET, SO_RCVTIMEO, F_GETFL, F_SETFL, SOCK_NONBLOCK } = linux
+    const shortest = new Uint8Array(timeval.size)
+    shortest[timeval.microseconds] = 1
+    if (this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_RCVTIMEO, shortest, shortest.length) < 0) return false
+    const flags = this.#libc.fcntl(this.fd, F_GETFL, 0)
+    return flags >= 0 && this.#libc.fcntl(this.fd, F_SETFL, flags & ~SOCK_NONBLOCK) >= 0
+  }
+
+  /**
+   * Takes what there is, as far as the batch has room: the number of messages, 0 for none, -1 for an error.
+   * @param isWaiting for the first message, a moment; only after `allowWaiting`
+   */
+  receive(isWaiting = false): number {
+    const flags = isWaiting ? linux.MSG_WAITFORONE : linux.MSG_DONTWAIT
+    const count = this.#libc.recvmmsg(this.fd, this.#batch.prepareReceive(), this.#batch.slots, flags, 0)
     this.#batch.noteReceived(count < 0 ? 0 : count)
     if (count >= 0) return count
     const errno = this.#libc.errno()

@@ -31,6 +31,9 @@ export const pktInfo = { interface: 0, localAddress: 4, octets: 12 } as const
 /** `struct in6_pktinfo`. */
 export const pktInfo6 = { address: 0, interface: 16, octets: 20 } as const
 
+/** `struct timeval`. */
+export const timeval = { seconds: 0, microseconds: 8, size: 16 } as const
+
 /** Numbers of Linux that these two architectures share. */
 export const linux = {
   AF_INET: 2,
@@ -40,6 +43,7 @@ export const linux = {
   SOCK_CLOEXEC: 0o2000000,
   SOL_SOCKET: 1,
   SO_RCVBUF: 8,
+  SO_RCVTIMEO: 20,
   IPPROTO_IP: 0,
   IP_PKTINFO: 8,
   IPPROTO_IPV6: 41,
@@ -47,6 +51,9 @@ export const linux = {
   IPV6_RECVPKTINFO: 49,
   IPV6_PKTINFO: 50,
   MSG_DONTWAIT: 0x40,
+  MSG_WAITFORONE: 0x10000,
+  F_GETFL: 3,
+  F_SETFL: 4,
   EINTR: 4,
   EAGAIN: 11
 } as const

@@ -12,8 +12,9 @@ export type Libc = Readonly<{
   bind(fd: number, name: Uint8Array, octets: number): number
   getsockname(fd: number, name: Uint8Array, octets: Uint8Array): number
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, octets: number): number
-  recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: null): number
+  recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: 0): number
   sendmmsg(fd: number, heads: number, count: number, flags: number): number
+  fcntl(fd: number, command: number, value: number): number
   close(fd: number): number
   errno(): number
   addressOf: AddressOf
@@ -50,8 +51,9 @@ export async function loadLibc(): Promise<Libc> {
     bind: library.func('int bind(int, uint8_t *, uint32_t)'),
     getsockname: library.func('int getsockname(int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
     setsockopt: library.func('int setsockopt(int, int, int, uint8_t *, uint32_t)'),
-    recvmmsg: library.func('int recvmmsg(int, uintptr_t, unsigned int, int, void *)'),
+    recvmmsg: library.func('int recvmmsg(int, uintptr_t, unsigned int, int, uintptr_t)'),
     sendmmsg: library.func('int sendmmsg(int, uintptr_t, unsigned int, int)'),
+    fcntl: library.func('int fcntl(int, int, int)'),
     close: library.func('int close(int)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),

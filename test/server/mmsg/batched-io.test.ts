@@ -2,11 +2,12 @@
 import { createSocket } from 'node:dgram'
 import { test } from 'tap'
 import { loopClock, turns } from '../../support/loop-clock.ts'
-import { udpBatchDatagrams, udpBatchesPerTurn } from '../../../src/base/limits.ts'
+import { udpBatchDatagrams, udpBatchesPerTurn, udpDenseBatches } from '../../../src/base/limits.ts'
 import { linux } from '../../../src/server/mmsg/layout.ts'
 import { chooseUdpIo } from '../../../src/server/mmsg/batched-io.ts'
 import { loadLibc, type Libc } from '../../../src/server/mmsg/libc.ts'
-import { serve, UdpClient, until } from '../clients.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+import { serve, TcpClient, UdpClient, until } from '../clients.ts'
 import { idOf, testQuery, textOf } from '../scripted-responder.ts'
 
 const libc = await loadLibc().catch(() => null)
@@ -120,6 +121,48 @@ if (libc !== null) {
     client.send(testQuery(1, 'now'), testQuery(2, 'now'), testQuery(3, 'now'))
     await client.gets(2)
     t.equal(listeners.stats.udp.sendErrorsTotal, 1)
+  })
+
+  void test('mmsg: a dense socket is waited for in the kernel, but not while anybody waits for the event loop', async (t) => {
+    let waits = 0
+    const counting: Libc = {
+      ...libc,
+      recvmmsg: (...all) => {
+        if ((all[3] & linux.MSG_WAITFORONE) !== 0) waits++
+        return libc.recvmmsg(...all)
+      }
+    }
+    // On a clock that stands still everything comes densely.
+    const { udpIo, whyNotBatched } = await chooseUdpIo(new ManualClock(), async () => counting)
+    t.equal(whyNotBatched, null)
+    const { where, listeners, responder } = await serve(t, { udpIo })
+    const client = new UdpClient(t, where)
+    const askOneByOne = async (count: number): Promise<void> => {
+      const before = client.received.length
+      for (let asked = 1; asked <= count; asked++) {
+        client.send(testQuery(asked, 'now'))
+        await client.gets(before + asked)
+      }
+    }
+    waits = 0
+    await askOneByOne(udpDenseBatches * 3)
+    t.ok(waits > 0, `${waits} waits`)
+    client.send(testQuery(1_000, 'later'))
+    await until('one waits', () => responder.waiting.length === 1)
+    waits = 0
+    await askOneByOne(udpDenseBatches * 3)
+    t.equal(waits, 0, 'one query is in flight')
+    responder.waiting[0]!.answer()
+    await client.gets(udpDenseBatches * 6 + 1)
+    const tcp = await TcpClient.open(t, where)
+    waits = 0
+    for (let asked = 1; asked <= udpDenseBatches * 2; asked++) {
+      tcp.ask(testQuery(asked, 'now'))
+      await tcp.gets(asked)
+      await askOneByOne(1)
+    }
+    t.equal(waits, 0, 'TCP is in use')
+    t.match(listeners.stats.udp, { receiveErrorsTotal: 0, faultsTotal: 0 })
   })
 
   void test('mmsg: a full queue is drained in batches, and everybody else gets a turn', async (t) => {

@@ -12,7 +12,8 @@ import {
   pktInfo,
   pktInfo6,
   sockaddrIn,
-  sockaddrIn6
+  sockaddrIn6,
+  timeval
 } from '../../../src/server/mmsg/layout.ts'
 import { MessageBatch } from '../../../src/server/mmsg/message-batch.ts'
 
@@ -201,13 +202,15 @@ void test('the layout is that of the C headers', async (t) => {
     `sizeof(struct sockaddr_in6) == ${sockaddrIn6.size}`,
     `sizeof(struct in_pktinfo) == ${pktInfo.octets}`,
     `sizeof(struct in6_pktinfo) == ${pktInfo6.octets}`,
+    `sizeof(struct timeval) == ${timeval.size}`,
+    `offsetof(struct timeval, tv_usec) == ${timeval.microseconds}`,
     `CMSG_LEN(0) == ${cmsghdr.data}`,
     ...Object.entries(linux).map(([name, value]) => `${name} == ${value}`)
   ]
   const folder = mkdtempSync(join(tmpdir(), 'layout-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'layout.c')
-  const includes = ['errno.h', 'stddef.h', 'sys/socket.h', 'sys/uio.h', 'netinet/in.h'].map(
+  const includes = ['errno.h', 'fcntl.h', 'stddef.h', 'sys/time.h', 'sys/socket.h', 'sys/uio.h', 'netinet/in.h'].map(
     (name) => `#include <${name}>`
   )
   const asserts = checks.map((check) => `_Static_assert(${check}, "${check}");`)
