@@ -29,13 +29,24 @@ RUN mkdir -p /image/usr/local/bin /image/etc/peerdns /image/app /image/tmp && ch
   && printf 'hosts: files dns\n' > /image/etc/nsswitch.conf \
   && cp -R package.json node_modules dist /image/app
 
+# Code that is compiled already: a pod has the files of the image at every start. It is found only where paths, user and
+# options of Node are those of the image, so the server runs here as it will there, until it has read a cluster.
+COPY bin /image/app/bin
+COPY config /image/app/config
+RUN cp -R /image/app /app && mkdir /compiled && chown 65532:65532 /compiled \
+  && printf '%s\n' 'cluster: {name: build, source: {manifests: [/app/config/cluster-b]}}' 'listen: ["127.0.0.1:0"]' \
+       'admin: "127.0.0.1:0"' 'forward: []' > /build/config.yaml \
+  && { NODE_COMPILE_CACHE=/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
+       node --max-semi-space-size=4 --heap-growing-percent=50 /app/bin/peerdns.mjs serve --config /build/config.yaml \
+       > /build/serve.log & \
+     for _ in $(seq 200); do grep -q 'the cluster is read' /build/serve.log && break; sleep 0.2; done; kill $! && wait $!; } \
+  && chown -R 0:0 /compiled && chmod -R a+rX /compiled && mv /compiled /image/app/compiled
+
 FROM scratch
 COPY --from=build /image /
-COPY bin /app/bin
-COPY config /app/config
 WORKDIR /app
 USER 65532:65532
-ENV PATH=/usr/local/bin NODE_ENV=production
+ENV PATH=/usr/local/bin NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled
 EXPOSE 5300/udp 5300/tcp 9153/tcp
 # Asks the admin address, as the commands do: where that is another one, set PEERDNS_ADMIN. Kubernetes has its own probes.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s --retries=3 CMD ["node", "bin/peerdns.mjs", "health"]

@@ -114,7 +114,7 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
     const programs = files.filter((path) => /(^|\/)(s?bin)\//.test(path) && !path.startsWith('app/'))
     t.same(programs, ['usr/local/bin/node'], 'no shell, no npm, no package manager, no compiler')
     t.same(files.filter((path) => /(^|\/)node_modules\/(npm|typescript|tap|oxlint|prettier|node|dns2|dns-packet|corepack)\//.test(path)), [], 'no development package') // prettier-ignore
-    t.same(files.filter((path) => path.startsWith('app/') && !/^app\/(bin|config|dist|node_modules)\/|^app\/package\.json$/.test(path)), []) // prettier-ignore
+    t.same(files.filter((path) => path.startsWith('app/') && !/^app\/(bin|compiled|config|dist|node_modules)\/|^app\/package\.json$/.test(path)), []) // prettier-ignore
     t.same(files.filter((path) => /\.npmrc$|\.npm\/|(^|\/)\.git\/|of-the-host|\.log$/.test(path)), [], 'nothing of where it was built') // prettier-ignore
     t.same(
       files.filter((path) => (lstatSync(join(rootfs, path)).mode & 0o6000) !== 0),
@@ -132,7 +132,7 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
     t.strictSame(ofImage.Cmd, ['serve', '--config', '/etc/peerdns/config.yaml'])
     t.equal(ofImage.StopSignal, 'SIGTERM')
     t.equal(ofImage.Healthcheck?.Test[0], 'CMD', 'a health check without a shell')
-    t.same(ofImage.Env.filter((line) => !/^(PATH|NODE_ENV)=/.test(line)), []) // prettier-ignore
+    t.same(ofImage.Env.filter((line) => !/^(PATH|NODE_ENV|NODE_COMPILE_CACHE)=/.test(line)), []) // prettier-ignore
   })
 
   // Mount points, which a runtime makes too.
@@ -147,19 +147,19 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
   writeFileSync(join(configFolder, 'config.yaml'), configText())
   await run('chmod', ['-R', 'a+rX', folder])
   // The image's environment and nothing of ours.
-  const env = JSON.stringify({
+  const env = {
     ...Object.fromEntries(ofImage.Env.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string])),
     PEERDNS_ADMIN: `http://127.0.0.1:${adminPort}`
-  })
-  const commandLine = (args: readonly string[]): string[] => {
+  }
+  const commandLine = (args: readonly string[], more: Record<string, string> = {}): string[] => {
     const [program, ...rest] = args
     const path = program === 'node' ? '/usr/local/bin/node' : program!
-    return ['--mount', 'sh', '-euc', asContainer, 'sh', rootfs, configFolder, ofImage.User, ofImage.WorkingDir, env, path, ...rest] // prettier-ignore
+    return ['--mount', 'sh', '-euc', asContainer, 'sh', rootfs, configFolder, ofImage.User, ofImage.WorkingDir, JSON.stringify({ ...env, ...more }), path, ...rest] // prettier-ignore
   }
   /** Runs a command in it to its end. */
-  const inContainer = async (args: readonly string[]) =>
+  const inContainer = async (args: readonly string[], more: Record<string, string> = {}) =>
     new Promise<Result>((resolve) => {
-      const child = spawn('unshare', commandLine(args), { stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = spawn('unshare', commandLine(args, more), { stdio: ['ignore', 'pipe', 'pipe'] })
       let [out, err] = ['', '']
       child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
       child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
@@ -173,6 +173,10 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
     t.match(await inContainer([...ofImage.Entrypoint, 'check', '--config', '/etc/peerdns/config.yaml']), { code: 0, err: '', out: /^ok: cluster here/ }) // prettier-ignore
     writeFileSync(join(configFolder, 'broken.yaml'), configText('policys: []\n'))
     t.match(await inContainer([...ofImage.Entrypoint, 'serve', '--config', '/etc/peerdns/broken.yaml']), { code: 1, err: /did you mean `policies`/ }) // prettier-ignore
+    const told = await inContainer([...ofImage.Entrypoint, 'serve', '--config', '/etc/peerdns/broken.yaml'], { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }) // prettier-ignore
+    for (const file of ['dist/main.js', 'node_modules/zod/index.js', 'node_modules/yaml/dist/index.js']) {
+      t.match(told.err, new RegExp(`/app/${file} was accepted`), `${file} is compiled already`)
+    }
     const write = await inContainer(['node', '-e', 'require("fs").writeFileSync("/app/x", "")'])
     t.match(write, { code: 1, err: /EROFS/ }, 'its files cannot be written')
   })
