@@ -1,8 +1,11 @@
 /**
- * Doubt in servers that pass their probes and fail the questions that clients have: silent, or with nonsense, for one
- * name after the other. Such a server is not down; it is asked after others, and tried until it answers again.
+ * Doubt in servers that pass their probes and fail the questions that clients have, for one name after the other: silent, with
+ * nonsense, or with an RCODE such as SERVFAIL or REFUSED. Such a server is not down; it is asked after others, and tried until
+ * it answers again.
  *
- * A few names may be silent at a server that is well, so before it is doubted what it answered last is asked once more.
+ * A few names, or a whole zone, may fail at a server that is well. So before it is doubted, what it answered last is asked once
+ * more; and while it is doubted, it is tried with what clients ask now, and the answer is remembered for the next time. One zone
+ * that is broken can therefore cost the others a moment, once.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
 import { doubt as limits } from '../base/limits.ts'
@@ -18,7 +21,7 @@ export type DoubtState = Readonly<{
 
 export const newDoubtState: DoubtState = { failed: [], answered: [] }
 
-/** The state after a question was answered, or failed with silence or nonsense. Pure. */
+/** The state after a question was answered, or failed. Pure. */
 export function nextDoubt(state: DoubtState, question: ProbeQuestion, isAnswer: boolean, nowMs: number): DoubtState {
   if (isAnswer) {
     const others = state.answered.filter(({ name }) => name !== question.name)
@@ -40,9 +43,15 @@ type Doubted = {
   /** When the doubt began; null: there is none. Monotonic milliseconds. */
   sinceMs: number | null
   isChecking: boolean
+  checkedAtMs: number
   cancelTrial: Cancel
   trials: number
+  /** What a client asked last that was not asked here because of the doubt. */
+  passedOver: ProbeQuestion | null
 }
+
+/** Answers come or fail; anything else says nothing about the server. */
+const failures: ReadonlySet<string> = new Set(['timeout', 'nonsense', 'rcode'])
 
 export class TrafficDoubt {
   /** Servers that came into doubt, and questions that were asked to see whether they are well. */
@@ -73,18 +82,29 @@ export class TrafficDoubt {
     this.#onChange = parts.onChange
   }
 
-  /** Hears what became of a client's question: `answer`, `timeout` and `nonsense` count. */
+  /** Hears what became of a client's question: `answer`, `timeout`, `nonsense` and `rcode` count. */
   observe(server: string, outcome: string, question: ProbeQuestion): void {
     const isAnswer = outcome === 'answer'
-    if (this.#isStopped || (!isAnswer && outcome !== 'timeout' && outcome !== 'nonsense')) return
+    if (this.#isStopped || (!isAnswer && !failures.has(outcome))) return
     if (isAnswer && question.name === this.#probeName) return
     const doubted = this.#of(server)
     const { name, type } = question
     doubted.state = nextDoubt(doubted.state, { name, type }, isAnswer, this.#clock.nowMs())
     if (isAnswer) this.#trust(server, doubted)
-    else if (doubted.sinceMs === null && !doubted.isChecking && isSuspect(doubted.state)) {
+    else if (doubted.sinceMs === null && this.#mayCheck(doubted) && isSuspect(doubted.state)) {
       void this.#check(server, doubted)
     }
+  }
+
+  /** Hears what a client asked that another target is asked for first, because of the doubt in every server here. */
+  passedOver({ name, type }: ProbeQuestion): void {
+    if (this.#isStopped || name === this.#probeName) return
+    for (const doubted of this.#doubted.values()) if (doubted.sinceMs !== null) doubted.passedOver = { name, type }
+  }
+
+  /** However many questions fail, a check is made now and then only. */
+  #mayCheck({ isChecking, checkedAtMs }: Doubted): boolean {
+    return !isChecking && this.#clock.nowMs() - checkedAtMs >= limits.trialMs
   }
 
   /** Whether any server is in doubt. */
@@ -120,8 +140,10 @@ export class TrafficDoubt {
       state: newDoubtState,
       sinceMs: null,
       isChecking: false,
+      checkedAtMs: Number.NEGATIVE_INFINITY,
       cancelTrial: () => {},
-      trials: 0
+      trials: 0,
+      passedOver: null
     }
     this.#doubted.set(server, fresh)
     return fresh
@@ -130,6 +152,7 @@ export class TrafficDoubt {
   /** Asks again for what was answered; where that fails too, or nothing ever was, the doubt begins. */
   async #check(server: string, doubted: Doubted): Promise<void> {
     doubted.isChecking = true
+    doubted.checkedAtMs = this.#clock.nowMs()
     const { answered } = doubted.state
     const results = await Promise.all(answered.map(async (question) => this.#isAnswered(server, question)))
     doubted.isChecking = false
@@ -150,14 +173,23 @@ export class TrafficDoubt {
     doubted.cancelTrial = this.#clock.after(limits.trialMs, () => void this.#try(server, doubted))
   }
 
-  /** One question of clients, what was answered once and what failed in turns. */
+  /** One question of clients: what they ask now, and what was answered once or failed, in turns. */
   async #try(server: string, doubted: Doubted): Promise<void> {
     const { answered, failed } = doubted.state
     const questions = [...answered, ...failed.map(({ question }) => question)]
-    const isAnswered = await this.#isAnswered(server, questions[doubted.trials++ % questions.length]!)
+    const { passedOver, trials } = doubted
+    const question = trials % 2 === 0 && passedOver !== null ? passedOver : questions[trials % questions.length]!
+    doubted.trials++
+    if (question === passedOver) doubted.passedOver = null
+    const isAnswered = await this.#isAnswered(server, question)
     if (!this.#isKnown(server, doubted) || doubted.sinceMs === null) return
-    if (isAnswered) this.#trust(server, doubted)
-    else this.#armTrial(server, doubted)
+    if (!isAnswered) {
+      this.#armTrial(server, doubted)
+      return
+    }
+    // It is what the next suspicion is measured by.
+    doubted.state = nextDoubt(doubted.state, question, true, this.#clock.nowMs())
+    this.#trust(server, doubted)
   }
 
   async #isAnswered(server: string, question: ProbeQuestion): Promise<boolean> {

@@ -75,7 +75,7 @@ class ProbedPeer {
         this.gradualReturn.update(this.health)
         parts.onStandingChange()
       }) ?? ((): void => {})
-    this.target = { peer: this.peer, copies: null }
+    this.target = { peer: this.peer, copies: null, passedOver: (question) => this.#doubt?.passedOver(question) }
     this.#probes?.start()
   }
 

@@ -20,7 +20,7 @@ import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
 import { Asking } from './asking.ts'
-import { outcomeFromMemory, staleOf, type Deliberation } from './target-outcome.ts'
+import { outcomeFromMemory, staleOf, tellPassedOver, type Deliberation } from './target-outcome.ts'
 
 const underscore = 0x5f
 
@@ -45,6 +45,7 @@ export function deliberate(parts: Parts, query: Query, match: PolicyMatch, name:
     isBelowService: name?.kind === 'below-service',
     isMerged: policy.select === 'merge' && isMergedType(query.qtype) && !isOfSinglePod(query.qname, name)
   }
+  for (const target of order.doubtful) tellPassedOver(parts, query, match, policy.targets[target]!)
   for (const target of order.excluded) {
     const standing = standings.of(policy.targets[target]!)
     const stale = standing === 'drained' ? null : staleOf(parts, query, match, policy.targets[target]!)

@@ -20,6 +20,8 @@ export type PeerTarget = Readonly<{
   peer: Peer
   /** Its zones that are kept here by transfer; null: none are. */
   copies: PeerCopies | null
+  /** Is told what a client asked, as the peer calls it, that others are asked for first because the peer is doubtful. */
+  passedOver: (question: Readonly<{ name: DomainName; type: number }>) => void
 }>
 
 export type Parts = Readonly<{

@@ -158,3 +158,10 @@ export function refreshTarget(parts: Parts, query: Query, { match }: Deliberatio
   if (route === null || theirs === null) return
   refreshStale(parts, query, route, theirs, query.qtype, () => standingsToAsk.has(parts.standings.of(target)))
 }
+
+/** A doubtful peer is tried with what clients ask now. */
+export function tellPassedOver(parts: Parts, query: Query, match: PolicyMatch, target: Target): void {
+  const peer = target.peer === null ? undefined : parts.peers.get(target.peer)
+  const name = toTheirs(query.qname, zoneMapping(match.mappedZone, target))
+  if (name !== null) peer?.passedOver({ name, type: query.qtype })
+}

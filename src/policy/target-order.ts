@@ -35,6 +35,8 @@ export type TargetOrder = Readonly<{
   reserves: number
   /** Those that count as unreachable without being asked: drained, or down while others are not. */
   excluded: readonly number[]
+  /** Those that others are asked before because they are doubtful. */
+  doubtful: readonly number[]
   /** Every target that is not drained is down: they are asked all the same, but not for long (a probe may be wrong). */
   allDown: boolean
   /** How long the choice holds in milliseconds; infinite where nothing was drawn. */
@@ -65,7 +67,14 @@ function planOf(policy: Policy): Plan {
     written,
     reserves,
     targetHashes: policy.targets.map(({ id }) => hashText(id)),
-    undisturbed: { order: written, reserves, excluded: none, allDown: false, holdsForMs: Number.POSITIVE_INFINITY }
+    undisturbed: {
+      order: written,
+      reserves,
+      excluded: none,
+      doubtful: none,
+      allDown: false,
+      holdsForMs: Number.POSITIVE_INFINITY
+    }
   }
   plans.set(policy, plan)
   return plan
@@ -113,7 +122,7 @@ function drawnOrder(policy: Policy, plan: Plan, choice: Choice): TargetOrder {
   }
   const isDrawn = weighted > 1 || mayTrickle
   const holdsForMs = isDrawn ? windowRestMs(hash, choice.epochMs) : Number.POSITIVE_INFINITY
-  return { order, reserves: plan.reserves, excluded: none, allDown: false, holdsForMs }
+  return { order, reserves: plan.reserves, excluded: none, doubtful: none, allDown: false, holdsForMs }
 }
 
 /** Sorts the first `count` of a short list by distance. */
@@ -157,8 +166,10 @@ function withStandings(
   })
   const gradual =
     returning > 0 && choice !== null ? returningLast(policy, plan, standings, choice, drawn.order) : drawn.order
-  const order = doubtful > 0 ? doubtfulLast(policy, plan, standings, gradual) : gradual
-  return { ...drawn, order, excluded, allDown }
+  if (doubtful === 0) return { ...drawn, order: gradual, excluded, allDown }
+  const isDoubtful = (target: number): boolean => standings.of(targets[target]!) === 'doubtful'
+  const order = doubtfulLast(policy, plan, isDoubtful, gradual)
+  return { ...drawn, order, excluded, doubtful: order.filter(isDoubtful), allDown }
 }
 
 /**
@@ -185,13 +196,12 @@ function returningLast(
 
 /** A doubtful target would most likely be unreachable: where that is no reason to ask the next one, nothing is moved. */
 function doubtfulLast(
-  { targets, nextOn, select }: Policy,
+  { nextOn, select }: Policy,
   { reserves }: Plan,
-  standings: Standings,
+  isDoubtful: (target: number) => boolean,
   order: readonly number[]
 ): readonly number[] {
   if (select === 'merge' || !nextOn.has('unreachable')) return order
-  const isDoubtful = (target: number): boolean => standings.of(targets[target]!) === 'doubtful'
   const inUse = order.slice(0, order.length - reserves)
   const trusted = inUse.filter((target) => !isDoubtful(target))
   return [...trusted, ...inUse.filter(isDoubtful), ...order.slice(inUse.length)]

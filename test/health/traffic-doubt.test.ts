@@ -97,11 +97,48 @@ test('what it answered before decides: all of it silent, it is doubted', async (
   t.notOk(doubt.isDoubtful('a'), 'an answer to a client ends it too')
 })
 
-test('one name alone, answers in between, old failures, error codes and the name of the probe', async (t) => {
+test('error codes for one name after the other count as silence does', async (t) => {
+  const refused: ProbeReply = { kind: 'failed', reason: 'rcode', rcode: 5 }
+  const { doubt, changes, asked, pass, fail } = doubtOf(t, () => refused)
+  doubt.observe('a', 'answer', of('good'))
+  fail(limits.names, 'rcode')
+  await settle()
+  t.ok(doubt.isDoubtful('a'))
+  t.same(asked, ['good'], 'what it answered before was asked once more')
+  await pass(10 * limits.trialMs)
+  t.equal(changes.length, 1)
+})
+
+test('a broken zone costs the others a moment, once: what clients ask meanwhile is tried, and remembered', async (t) => {
+  const refused: ProbeReply = { kind: 'failed', reason: 'rcode', rcode: 5 }
+  const { doubt, changes, asked, pass, fail } = doubtOf(t, (label) => (label === 'other' ? good : refused))
+  fail(limits.names, 'rcode')
+  await settle()
+  t.ok(doubt.isDoubtful('a'), 'nothing else was ever asked')
+  await pass(3 * limits.trialMs)
+  t.ok(doubt.isDoubtful('a'))
+  doubt.passedOver(of('probe'))
+  await pass(3 * limits.trialMs)
+  t.ok(doubt.isDoubtful('a'), 'the name that probes ask for proves nothing')
+  doubt.passedOver(of('other'))
+  await pass(2 * limits.trialMs + 50)
+  t.notOk(doubt.isDoubtful('a'))
+  const { length } = asked
+  for (let round = 0; round < 20; round++) {
+    fail(20, 'rcode')
+    await pass(100)
+  }
+  t.notOk(doubt.isDoubtful('a'))
+  t.equal(changes.length, 2, 'doubted once, trusted once')
+  t.ok(asked.length - length <= 1 + 2_000 / limits.trialMs, `${asked.length - length} checks in 2 s`)
+  t.ok(asked.slice(length).every((label) => label === 'other'))
+})
+
+test('one name alone, answers in between, old failures, what is abandoned and the name of the probe', async (t) => {
   const { doubt, changes, pass, fail } = doubtOf(t, (label) => (label === 'good' ? good : timeout))
   for (let at = 0; at < 100; at++) doubt.observe('a', 'timeout', of('one'))
-  fail(limits.names, 'rcode')
   fail(limits.names, 'abandoned')
+  fail(limits.names, 'truncated')
   doubt.observe('a', 'answer', of('good'))
   fail(limits.names - 1)
   doubt.observe('a', 'answer', of('good'))

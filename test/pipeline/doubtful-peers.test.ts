@@ -5,7 +5,7 @@ import type { StubFault } from '../support/stub-peer.ts'
 import { below, policy, quickProbes, recordsOf, startB, stub } from './two-peers.ts'
 
 const probeName = 'backend.svc.cluster.local'
-const faults: StubFault[] = ['silent', 'wrong-id', 'wrong-question', 'garbage']
+const faults: StubFault[] = ['silent', 'wrong-id', 'wrong-question', 'garbage', 'servfail', 'refused']
 
 for (const fault of faults) {
   test(`${fault} for all but the probe: the next target is asked first, and the peer returns`, async (t) => {
@@ -57,3 +57,29 @@ for (const fault of faults) {
     t.equal((await ask(server, rest.next().value!)).text, '172.30.1.9', 'and asked first')
   })
 }
+
+test('one suffix that a peer refuses does not take it from the others', async (t) => {
+  const shop = 'shop.svc.cluster.local'
+  const ofShop = Array.from({ length: 60 }, (_, at) => `s${at}.${shop}`)
+  const [a, c] = [await stub(t, recordsOf('172.30.1', 'cluster.local', 1)), await stub(t, recordsOf('172.30.2'))]
+  for (const name of ofShop) c.records.push({ type: 'A', name, ttl: 1, data: '172.30.2.9' })
+  a.faultExceptFor = new Set([probeName, below('api')])
+  a.fault = 'refused'
+  const server = await startB(
+    t,
+    [`a: {servers: ["${a.text}"]`, `c: {servers: ["${c.text}"]`]
+      .map((one) => `  ${one}, probe: {every: 1s, timeout: 1s, fall: 100, rise: 1}}\n`)
+      .join(''),
+    policy('p', probeName, '[a, c]') + policy('q', shop, '[a, c]')
+  )
+  t.ok(await until(() => server.server.peers.status().every(({ health }) => health === 'up')))
+  const names = ofShop[Symbol.iterator]()
+  for (let at = 0; at < 10; at++) t.equal((await ask(server, names.next().value!)).text, '172.30.2.9')
+  const asksApi = async (): Promise<boolean> => {
+    server.server.cache.flush()
+    return (await ask(server, below('api'))).text === '172.30.1.1'
+  }
+  t.ok(await until(asksApi), 'the suffix that it answers is its own again')
+  for (const name of names) t.equal((await ask(server, name)).text, '172.30.2.9')
+  t.ok(await until(asksApi), 'and stays so')
+})
