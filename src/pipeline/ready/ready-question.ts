@@ -7,6 +7,7 @@ import { bareOptOctets } from '../../wire/edns.ts'
 import { headerOctets } from '../../wire/header.ts'
 import { RRTYPE } from '../../wire/iana.ts'
 import { lowerCaseOf, maxNameOctets } from '../../wire/name.ts'
+import { peerdnsOptionCode } from '../../wire/peerdns-option.ts'
 
 const hashSeed = 0x811c9dc5
 const hashPrime = 0x01000193
@@ -14,6 +15,16 @@ const hashPrime = 0x01000193
 /** Bits of `flags`; who asks stands above them. */
 const flag = { recursionDesired: 1, checkingDisabled: 2, edns: 4, dnssecOk: 8 } as const
 export const audienceShift = 4
+
+/** Whether these EDNS options hold together, and none of them is looked at by anybody. */
+function areIgnored(octets: Uint8Array, start: number, end: number): boolean {
+  let at = start
+  while (at + 4 <= end) {
+    if (((octets[at]! << 8) | octets[at + 1]!) === peerdnsOptionCode) return false
+    at += 4 + ((octets[at + 2]! << 8) | octets[at + 3]!)
+  }
+  return at === end
+}
 
 export class ReadyQuestion {
   /** Of the question in lower case. */
@@ -27,7 +38,7 @@ export class ReadyQuestion {
 
   /**
    * Reads a query; false where it is not a plain one: opcode QUERY, one question without compression, no records but
-   * an OPT of version 0 without options, nothing behind it.
+   * an OPT of version 0, nothing behind it. Of its options only peerdns' own changes an answer; others (cookies mostly) are passed over.
    */
   read(octets: Uint8Array, size: number, isUdp: boolean): boolean {
     // QR and opcode; the counts. Other bits of the flags have no meaning in a query (AD is never passed on).
@@ -53,9 +64,12 @@ export class ReadyQuestion {
       if (end !== size) return false
     } else {
       // Root, type, payload, extended RCODE, version, flags, length.
-      if (end + bareOptOctets !== size || octets[end] !== 0) return false
+      if (end + bareOptOctets > size || octets[end] !== 0) return false
+      const options = end + bareOptOctets
+      if (options + ((octets[end + 9]! << 8) | octets[end + 10]!) !== size) return false
+      if (options !== size && !areIgnored(octets, options, size)) return false
       if (((octets[end + 1]! << 8) | octets[end + 2]!) !== RRTYPE.OPT) return false
-      if ((octets[end + 6]! | octets[end + 9]! | octets[end + 10]!) !== 0) return false
+      if (octets[end + 6] !== 0) return false
       flags |= flag.edns | ((octets[end + 7]! & 0x80) !== 0 ? flag.dnssecOk : 0)
       const payload = (octets[end + 3]! << 8) | octets[end + 4]!
       limitOctets = payload < plainUdpPayloadOctets ? plainUdpPayloadOctets : payload

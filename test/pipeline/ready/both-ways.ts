@@ -5,6 +5,9 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { DataPlane } from '../../../src/pipeline/data-plane.ts'
 import type { Parts } from '../../../src/pipeline/parts.ts'
 import { MISS, type Client } from '../../../src/server/responder.ts'
+import type { EdnsOption } from '../../../src/wire/edns.ts'
+import { OPTION } from '../../../src/wire/iana.ts'
+import { encodePeerdnsOption } from '../../../src/wire/peerdns-option.ts'
 
 export type Asked = Readonly<{ octets: Uint8Array; client?: Partial<Client> }>
 
@@ -91,7 +94,11 @@ function saidBy(octets: Uint8Array): string {
   return JSON.stringify([head, sections])
 }
 
-export type Variant = Readonly<{ name: string; flags?: number; opt?: { payload: number; isDo?: boolean } | null; transport?: 'tcp'; isUpper?: boolean }> // prettier-ignore
+export type Variant = Readonly<{ name: string; flags?: number; opt?: { payload: number; isDo?: boolean; options?: readonly number[] } | null; transport?: 'tcp'; isUpper?: boolean }> // prettier-ignore
+
+const optionOf = ({ code, data }: EdnsOption): number[] => [code >> 8, code & 0xff, data.length >> 8, data.length & 0xff, ...data] // prettier-ignore
+const cookie = optionOf({ code: OPTION.COOKIE, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) })
+const fromPeerdns = optionOf(encodePeerdnsOption({ instances: ['0011223344ff'] }))
 
 /** What of a query an answer may depend on. */
 export const variants: readonly Variant[] = [
@@ -106,8 +113,16 @@ export const variants: readonly Variant[] = [
   { name: 'TCP', transport: 'tcp' },
   { name: 'TCP and EDNS', transport: 'tcp', opt: { payload: 512 } },
   { name: 'upper case', isUpper: true },
-  { name: 'upper case and EDNS', isUpper: true, opt: { payload: 1232 } }
+  { name: 'upper case and EDNS', isUpper: true, opt: { payload: 1232 } },
+  { name: 'a cookie', opt: { payload: 1232, options: cookie } },
+  { name: 'a cookie and padding', opt: { payload: 1232, options: [...cookie, 0, 12, 0, 3, 0, 0, 0] } },
+  { name: 'half an option', opt: { payload: 1232, options: cookie.slice(0, -1) } },
+  { name: 'half the head of an option', opt: { payload: 1232, options: [...cookie, 0, 12, 0] } },
+  { name: 'what a peerdns asks with', opt: { payload: 1232, options: [...cookie, ...fromPeerdns] } },
+  { name: 'what a peerdns asks with, and DO', opt: { payload: 1232, isDo: true, options: fromPeerdns } }
 ]
+
+const sized = (octets: readonly number[]): number[] => [octets.length >> 8, octets.length & 0xff, ...octets]
 
 /** @param name in the wire form */
 export function query(name: string, type: number, { flags = 0x0100, opt = null, transport, isUpper }: Variant): Asked {
@@ -117,7 +132,7 @@ export function query(name: string, type: number, { flags = 0x0100, opt = null, 
   const edns =
     opt === null
       ? Buffer.alloc(0)
-      : Buffer.from([0, 0, 41, opt.payload >> 8, opt.payload & 0xff, 0, 0, opt.isDo === true ? 0x80 : 0, 0, 0, 0])
+      : Buffer.from([0, 0, 41, opt.payload >> 8, opt.payload & 0xff, 0, 0, opt.isDo === true ? 0x80 : 0, 0, ...sized(opt.options ?? [])]) // prettier-ignore
   const octets = Buffer.concat([head, Buffer.from(written, 'latin1'), tail, edns])
   return { octets: Uint8Array.from(octets), client: transport === undefined ? {} : { transport } }
 }

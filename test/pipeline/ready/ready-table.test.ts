@@ -134,6 +134,12 @@ void test('ReadyQuestion leaves everything that is not plain to the parser', asy
     changed[index < 0 ? octets.length + index : index] = value
     return changed
   }
+  const queryOf = (variant: string) =>
+    query(
+      name(1),
+      1,
+      variants.find(({ name }) => name === variant)!
+    ).octets
   const rows: [name: string, octets: Uint8Array, isPlain: boolean][] = [
     ['plain', bare, true],
     ['with an OPT', plain, true],
@@ -157,7 +163,13 @@ void test('ReadyQuestion leaves everything that is not plain to the parser', asy
     ['an OPT with an owner', at(plain, bare.length, 1), false],
     ['no OPT', at(plain, bare.length + 2, 42), false],
     ['another version', at(plain, bare.length + 6, 1), false],
-    ['options', at(plain, -1, 4), false],
+    ['an OPT that is longer than the message', at(plain, -1, 4), false],
+    ['a cookie', queryOf('a cookie'), true],
+    ['several options', queryOf('a cookie and padding'), true],
+    ['an octet behind the options', Uint8Array.from([...queryOf('a cookie'), 0]), false],
+    ['half an option', queryOf('half an option'), false],
+    ['half the head of an option', queryOf('half the head of an option'), false],
+    ['an option of our own', queryOf('what a peerdns asks with'), false],
     ['a name that is too long', query(`${'\x3f'.padEnd(64, 'x').repeat(4)}\0`, 1, variants[0]!).octets, false]
   ]
   const question = new ReadyQuestion()
