@@ -69,14 +69,14 @@ clusterSuite('a cluster and what happens to it', async (t) => {
     t.same(await outcomes(account.token), ['200', '403 Forbidden'])
     t.same(await outcomes(signed(-61)), ['401 Unauthorized', '401 Unauthorized'], 'an expired token')
     t.same(await outcomes(signed(60, 'another')), ['401 Unauthorized', '401 Unauthorized'], 'of an earlier account')
-    const short = signed(-57)
-    t.same(await outcomes(short), ['200', '403 Forbidden'], 'a token for three seconds more')
+    const short = signed(-52)
+    t.same(await outcomes(short), ['200', '403 Forbidden'], 'a token for eight seconds more')
     // The API server remembers for ten seconds that a token was good, also beyond its end.
     const asShort = new KubeApi({ baseUrl, caFile: ca.caFile, token: short })
     const ended = await settled(
       async () => outcomeOf(asShort.list('Service')),
       (outcome) => outcome !== '200',
-      { timeoutMs: 15_000, everyMs: 200 }
+      { everyMs: 200 }
     )
     t.equal(ended, '401 Unauthorized', 'runs out')
     asShort.close()
@@ -109,7 +109,9 @@ clusterSuite('a cluster and what happens to it', async (t) => {
   await t.test('proxy: passes on, slows down, swallows, freezes, cuts, refuses', async (t) => {
     const proxy = await TcpProxy.start(cluster.port)
     t.teardown(async () => proxy.close())
-    const through = async (timeoutMs = 700) => {
+    /** What fails is waited for in vain for 700 ms; what works may take its time. */
+    const inVainMs = 700
+    const through = async () => {
       const client = new KubeApi({
         baseUrl: `https://127.0.0.1:${proxy.port}`,
         caFile: cluster.ca.caFile,
@@ -117,7 +119,7 @@ clusterSuite('a cluster and what happens to it', async (t) => {
         connections: 1
       })
       t.teardown(() => client.close())
-      return { ask: async () => outcomeOf(client.text('/version', timeoutMs)) }
+      return { ask: async (timeoutMs = 20_000) => outcomeOf(client.text('/version', timeoutMs)) }
     }
     const first = await through()
     t.equal(await first.ask(), '200')
@@ -130,7 +132,7 @@ clusterSuite('a cluster and what happens to it', async (t) => {
     t.ok(performance.now() - beforeMs > 145, 'late')
     proxy.slowDown({})
 
-    const frozen = await through(3000)
+    const frozen = await through()
     t.equal(await frozen.ask(), '200')
     await proxy.setMode('freeze')
     const waiting = frozen.ask()
@@ -139,7 +141,7 @@ clusterSuite('a cluster and what happens to it', async (t) => {
     t.equal(await waiting, '200', 'and nothing was lost')
 
     await proxy.setMode('swallow')
-    t.equal(await first.ask(), '0 NoAnswer', 'swallowed')
+    t.equal(await first.ask(inVainMs), '0 NoAnswer', 'swallowed')
     await proxy.setMode('pass')
     t.equal(await (await through()).ask(), '200', 'a new connection is whole')
 
@@ -158,7 +160,7 @@ clusterSuite('a cluster and what happens to it', async (t) => {
     cluster.apiServer.freeze()
     t.equal(await ready(500), '0 NoAnswer', 'frozen')
     cluster.apiServer.thaw()
-    t.equal(await ready(5000), '200', 'thawed')
+    t.equal(await ready(20_000), '200', 'thawed')
     await cluster.apiServer.kill()
     t.equal(await ready(500), '0 NoAnswer', 'killed')
     const restartedMs = performance.now()

@@ -3,7 +3,7 @@
  * fault answers equal what the API server holds. Three servers follow the same cluster: one directly, one through a
  * proxy, one by a service account's token; a fourth one is their peer.
  */
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test, type Test } from 'tap'
@@ -24,11 +24,13 @@ const skip = whyNoClusters() ?? false
 
 const ownRules: ZoneRules = { clusterName: 'a', importsInZone: false, pods: 'insecure' }
 /** Reaching an API server again: the wait before the next attempt, and the time to list everything on a busy machine. */
-const backDeadlineMs = apiBackoffMaxMs + 7_000
+const backDeadlineMs = apiBackoffMaxMs + 20_000
 /** The same where a request's octets were swallowed: that it is dead shows only by its silence. */
 const swallowedDeadlineMs = apiHeadersTimeoutMs + backDeadlineMs
-/** The watch that is lost is found out, logged and counted within this. */
-const noticeMs = 30_000
+/** The watch that is lost is found out, logged and counted within half of this, on a machine that is not busy. */
+const noticeMs = 60_000
+/** Where no promise is looked at: what comes in the end may take its time. */
+const inTheEndMs = 30_000
 const resources = ['services', 'endpointslices', 'namespaces', 'serviceimports']
 const rules = [
   { apiGroups: [''], resources: ['services', 'namespaces'], verbs: ['list', 'watch'] },
@@ -67,7 +69,12 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600 } }
     return (await api.post<{ status: { token: string } }>(path, body)).status.token
   }
-  writeFileSync(account.tokenFile, await requestToken())
+  /** By a rename, as the kubelet does: a server may read the file at any moment. */
+  const rotateToken = async (): Promise<void> => {
+    writeFileSync(`${account.tokenFile}.new`, await requestToken())
+    renameSync(`${account.tokenFile}.new`, account.tokenFile)
+  }
+  await rotateToken()
   const [direct, proxied, byToken] = await Promise.all([
     LiveServer.start(cluster, { name: 'direct' }),
     LiveServer.start(cluster, { name: 'proxied', kubeconfig: cluster.kubeconfigVia(proxy.port) }),
@@ -116,7 +123,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
   /** Until every loss that was said is also said to be over: the next fault then is a loss of its own. */
   const untilBack = async (t: Test, ...servers: readonly LiveServer[]): Promise<void> => {
     const open = () => servers.map((server) => lossesOf(server) - server.log().filter(({ msg }) => msg === 'the watch is back').length) // prettier-ignore
-    const left = await settled(async () => open(), (counts) => counts.every((count) => count === 0), { timeoutMs: 25_000, everyMs: 100 }) // prettier-ignore
+    const left = await settled(async () => open(), (counts) => counts.every((count) => count === 0), { everyMs: 100 }) // prettier-ignore
     t.same(left, servers.map(() => 0), 'each loss is said to be over') // prettier-ignore
     // One that was too short to be said: a watch is good again after five seconds.
     await sleep(5500)
@@ -128,7 +135,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
     t.ok(ageSeconds >= leastSeconds, `${ageSeconds} s is no less than ${leastSeconds} s`)
   }
 
-  t.equal((await Promise.all(walkers.map(async (walker) => equals(t, walker, 5000)))).length, 3)
+  t.equal((await Promise.all(walkers.map(async (walker) => equals(t, walker, inTheEndMs)))).length, 3)
 
   await Promise.all([
     t.test(
@@ -183,7 +190,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
         slow.cut()
         await askUntilReady(2500)
         slow.slowDown({})
-        t.equal(await askUntilReady(15_000), true)
+        t.equal(await askUntilReady(60_000), true)
         t.same([...seen.keys()], ['SERVFAIL 14'], 'nothing else before all is known')
         tell(
           `before the first sync: ${[...seen.values()].join()} answers, all SERVFAIL with EDE 14; ${others} of others right`
@@ -192,7 +199,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
         const both = { own: api, ownRules, peer: api, peerRules: ownRules, peerings }
         // The end of its alias is asked for by `forward`, where nobody has it.
         const isLeftOut = (name: string) => name.startsWith('billing.data.')
-        await equals(t, new Walker({ server: late, ...both, isLeftOut }), 1000)
+        await equals(t, new Walker({ server: late, ...both, isLeftOut }), inTheEndMs)
         await late.stop()
       }
     ),
@@ -201,7 +208,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
       for (const how of ['reset', 'end'] as const) {
         proxy.cut(how)
         await api.create(service(`after-${how}`))
-        const tookMs = await equals(t, walkerOfProxied, 3000)
+        const tookMs = await equals(t, walkerOfProxied, inTheEndMs)
         tell(`connections ended by ${how}: all right after ${tookMs} ms`)
       }
       const steady = await Steady.start(proxied, steadyQuestions)
@@ -231,19 +238,19 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
     }),
 
     t.test('a token: exchanged, run out, revoked', { buffered: true }, async (t) => {
-      writeFileSync(account.tokenFile, await requestToken())
+      await rotateToken()
       await api.create(service('token-exchanged'))
-      await equals(t, walkerOfByToken, 1000)
+      await equals(t, walkerOfByToken, inTheEndMs)
       const steady = await Steady.start(byToken, steadyQuestions)
       // Of the deleted account: the API server remembers it for ten seconds at most, and running watches go on.
       await api.delete('ServiceAccount', { namespace: 'peerdns', name: 'peerdns' })
       await api.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'peerdns', name: 'peerdns' } })
       const refused = async () => byToken.log().some(({ reason }) => String(reason).includes('401'))
-      t.equal(await settled(refused, (is) => is, { timeoutMs: 45_000, everyMs: 200 }), true, 'is refused, and said')
+      t.equal(await settled(refused, (is) => is, { timeoutMs: 90_000, everyMs: 200 }), true, 'is refused, and said')
       await api.create(service('token-revoked'))
       await isReadyAndTellsAge(t, byToken, 5)
       await isSteady(t, [steady])
-      writeFileSync(account.tokenFile, await requestToken())
+      await rotateToken()
       const tookMs = await equals(t, walkerOfByToken, backDeadlineMs)
       tell(`a good token again: all right after ${tookMs} ms`)
     })
@@ -308,7 +315,7 @@ test('faults of the API server and of the way to it', { skip, timeout: 288_000, 
     const walked = [walkerOfDirect, walkerOfProxied].map(async (walker) => equals(t, walker, backDeadlineMs))
     tell(`etcd emptied: all right ${(await Promise.all(walked)).join(', ')} ms after`)
     const ofPeer = async () => (await peer.client.ask(steadyQuestions[0]!)).answer
-    const answer = await settled(ofPeer, ([line]) => line?.endsWith('172.30.9.9') === true, { timeoutMs: 7000 })
+    const answer = await settled(ofPeer, ([line]) => line?.endsWith('172.30.9.9') === true)
     t.same(answer, ['paymentservice.shop.svc.cluster.local A 172.30.9.9'], 'the peer has it too')
   })
 })

@@ -20,7 +20,7 @@ type Result = Readonly<{ code: number; out: string; err: string }>
 
 async function run(command: string, ...args: string[]): Promise<Result> {
   return new Promise((resolve) => {
-    execFile(command, args, { timeout: 20_000 }, (error, out, err) => {
+    execFile(command, args, { timeout: 60_000 }, (error, out, err) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 255
       resolve({ code, out, err: error !== null && err === '' ? error.message : err })
     })
@@ -146,7 +146,7 @@ test('node', { skip, timeout: 120_000 }, async (t) => {
     return part
   }
   const ask = async (namespace: string, address: string, name: string, ...options: string[]) =>
-    run('ip', 'netns', 'exec', namespace, 'dig', `@${address}`, '+tries=1', '+time=2', '+short', ...options, `${name}.svc.cluster.local`) // prettier-ignore
+    run('ip', 'netns', 'exec', namespace, 'dig', `@${address}`, '+tries=1', '+time=10', '+short', ...options, `${name}.svc.cluster.local`) // prettier-ignore
 
   await t.test('refusals: exit code 1, and the address by name', async (t) => {
     t.match(await tryToServe([]), { code: 1, err: /cannot listen on 169\.254\.20\.11:53 .*NET_BIND_SERVICE/ })
@@ -209,7 +209,7 @@ test('node', { skip, timeout: 120_000 }, async (t) => {
       const askedMs = performance.now()
       const refused = await ask(pod, address, 'kubernetes.default')
       t.match(refused.out, /connection refused/, `${address}: refused, no time-out`)
-      t.ok(performance.now() - askedMs < 1000, address)
+      t.ok(performance.now() - askedMs < 5_000, address)
     }
     await started('next')
     t.comment(

@@ -1,7 +1,7 @@
 /**
  * Runs the slow suites, each as its own process, and adds up what they count: `node test/e2e/run.ts [name...]`, for
- * instance `story` or `mutated`. Those that mostly wait run beside the others, which follow one another; what they say
- * is shown when they end.
+ * instance `story` or `mutated`. Those that look at how late clients are answered come first and run alone. Then those that
+ * mostly wait run beside the others, which follow one another; what they say is shown when they end.
  *
  * A suite is a file of this folder, and a minute of mutated packets. Its last line is `N passed, N failed`; files named
  * `*.test.ts` run under tap, whose reporter prints it. A suite that prints none counts as one failure, and so does one
@@ -15,6 +15,8 @@ const root = join(import.meta.dirname, '..', '..')
 /** A suite that hangs is ended after this. */
 const suiteTimeoutMs = 300_000
 
+/** Suites that look at tenths of a second: nothing of ours runs beside them. */
+const alone = new Set(['failover.test.ts', 'freshness.test.ts'])
 /** Suites that spend their time on timeouts and rates, not on the processor. */
 const mostlyWaiting = new Set([
   'endpoint-probes.test.ts',
@@ -93,7 +95,8 @@ async function runAll(of: readonly Suite[], isShownAtOnce: boolean): Promise<voi
 }
 
 const waiting = chosen.filter(({ name }) => mostlyWaiting.has(name))
-const working = chosen.filter(({ name }) => !mostlyWaiting.has(name))
+const working = chosen.filter(({ name }) => !mostlyWaiting.has(name) && !alone.has(name))
+await runAll(chosen.filter(({ name }) => alone.has(name)), true) // prettier-ignore
 await Promise.all([runAll(working, true), runAll(waiting, working.length === 0)])
 if (summary.length === 0) {
   total.failed = 1

@@ -1,7 +1,6 @@
 /** A denial that rests on what several targets said holds no longer than the oldest of them. RFC 2308 §5. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { ask } from '../support/in-process.ts'
+import { ask, delay } from '../support/in-process.ts'
 import { below, peer, policy, recordsOf, startB, stub } from './two-peers.ts'
 
 test('what a peer denied seconds ago is not denied afresh with our own zone', async (t) => {

@@ -29,7 +29,9 @@ const turnMs = 20
 /** RSS is compared only after everything has been used once: code compiled, pools and caches full. */
 const warmUpShare = 0.4
 const maxRssGrowth = 1.1
+/** Asked again after this, as clients do: a socket whose queue is full drops what comes. */
 const plainTimeoutMs = 1_000
+const plainTries = 3
 
 const random = randomFrom(seed)
 const messages = realMessages()
@@ -149,19 +151,23 @@ function askPlainly(port: number): void {
   counts.plain++
   const id = below(random, 65_536)
   const socket = createSocket('udp4')
-  const timer = setTimeout(() => {
-    lost.push(`no answer within ${plainTimeoutMs} ms`)
+  const send = (): void => socket.send(query('cider.orchard.svc.cluster.local.', id), port, '127.0.0.1')
+  let tries = 1
+  const timer = setInterval(() => {
+    if (++tries <= plainTries) return send()
+    clearInterval(timer)
+    lost.push(`no answer to ${plainTries} tries`)
     socket.close()
   }, plainTimeoutMs)
   socket.on('error', (error) => lost.push(String(error)))
   socket.on('message', (reply) => {
-    clearTimeout(timer)
+    clearInterval(timer)
     socket.close()
     const message = judge(reply, 512)
     if (message?.id !== id || message.rcode !== RCODE.NOERROR || message.answer.length !== 1)
       lost.push('a wrong answer')
   })
-  socket.send(query('cider.orchard.svc.cluster.local.', id), port, '127.0.0.1')
+  send()
 }
 
 function rssOctets({ process: { pid } }: ServerProcess): number | null {
@@ -218,7 +224,7 @@ await Promise.all([
   }),
   atRate(2, endMs, () => rss.push(rssOctets(server) ?? Number.NaN))
 ])
-await sleep(plainTimeoutMs + 2_500)
+await sleep(plainTries * plainTimeoutMs + 2_500)
 
 const warm = rss.slice(Math.floor(rss.length * warmUpShare))
 const before = median(warm.slice(0, Math.ceil(warm.length / 3)))

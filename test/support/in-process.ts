@@ -16,6 +16,7 @@ import { silentLog, type Logger } from '../../src/base/log.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { RunningServer } from '../../src/main.ts'
 import { loadOptions } from '../../src/main/load-options.ts'
+import { serialStepMs } from '../../src/zone/serial.ts'
 import { freePort } from './free-port.ts'
 import { loopClock, sleep as delay } from './loop-clock.ts'
 
@@ -74,6 +75,8 @@ export async function startInProcess(
     await until(() => server.dnsAddresses.length > 0)
   } else {
     await started
+    // What a zone is made of at the start gets its serial a moment later, which a secondary would see as a change.
+    if (/^transfer:/m.test(config)) await delay(2 * serialStepMs)
   }
   const bound = server.dnsAddresses[0]!
   return {

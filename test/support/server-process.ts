@@ -43,7 +43,8 @@ export async function startServerProcess(config: string, nodeFlags: readonly str
     stdio: ['ignore', 'pipe', 'pipe']
   })
   const ended = new Promise<number | string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+    // Not `exit`: what it wrote last may come after that.
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
   })
   const lines: string[] = []
   const bound = new Promise<{ port: number; adminUrl: string }>((resolve, reject) => {

@@ -2,6 +2,7 @@
 import { test } from 'tap'
 import { ask, clusterB, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
+import { loopClock } from '../support/loop-clock.ts'
 import { namespace, service } from '../support/objects.ts'
 
 const zone = 'cluster.local'
@@ -110,8 +111,8 @@ void test('NOTIFY: only from the servers of a peer, only for what is theirs', as
   t.equal(await notify('example.org', 'SOA', '127.0.0.1'), 'NOTIMP', 'nobody wants to hear of it')
   t.equal(await notify(zone, 'SOA', '127.0.0.2'), 'REFUSED')
   t.equal(await notify(zone, 'A', '127.0.0.1'), 'FORMERR')
-  const before = performance.now()
+  const before = loopClock.nowMs()
   for (let at = 0; at < 300; at++) await notify(zone, 'SOA', '127.0.0.1')
-  const seconds = (performance.now() - before) / 1000
+  const seconds = (loopClock.nowMs() - before) / 1000
   t.ok(b.server.mirrors.evictions('a')!.suffixes <= 2 + 2 * seconds, 'a flood empties the cache once a second')
 })

@@ -2,12 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { eventForReduced, type ObjectEvent } from '../../src/cluster/object-event.ts'
 import { reduceObject } from '../../src/cluster/objects.ts'
 import { freePort } from '../support/free-port.ts'
-import { clusterB, startInProcess, until } from '../support/in-process.ts'
+import { clusterB, delay, startInProcess, until } from '../support/in-process.ts'
 import { externalName, namespace, service, slice } from '../support/objects.ts'
 import {
   axfr,
@@ -19,7 +18,7 @@ import {
 
 const zones = ['cluster.local', 'backend.svc.cluster.local', '10.in-addr.arpa']
 const changes = 1_000
-const longestMs = 20_000
+const longestMs = 30_000
 const secret = 'c2VjcmV0IG9mIHRyYW5zZmVycyBvbmx5Lg=='
 
 function put(object: object): ObjectEvent {

@@ -2,7 +2,6 @@
  * A peer whose zone is kept here by transfer: its names are answered without asking it, as it would answer them. The
  * peers are real servers (BIND, Knot, CoreDNS).
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { ask, clusterB, startInProcess, until, type Reply } from '../support/in-process.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
@@ -81,7 +80,7 @@ for (const kind of ['bind', 'knot', 'coredns'] as readonly ForeignKind[]) {
 
     primary.update({ remove: [records[0]!], add: [`api.backend.svc.${zone}. 30 IN A 172.30.1.9`] })
     t.ok(
-      await until(async () => (await ask(mirroring, `api.backend.svc.${zone}`)).text === '172.30.1.9', 5_000),
+      await until(async () => (await ask(mirroring, `api.backend.svc.${zone}`)).text === '172.30.1.9'),
       'a change is seen long before the TTL ends'
     )
   })
@@ -107,7 +106,7 @@ forward: []
     primary.freeze()
     t.equal((await ask(alone, `api.backend.svc.${zone}`)).text, '172.30.1.0', 'within the lease it answers on')
     t.ok(
-      await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length > 0, 10_000),
+      await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length > 0),
       'after that with a reason'
     )
     const stale = await ask(alone, `api.backend.svc.${zone}`)
@@ -121,7 +120,6 @@ forward: []
     t.equal(next.text, '172.30.1.0')
 
     primary.thaw()
-    t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0, 15_000), 'it is back')
-    await delay(0)
+    t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0), 'it is back')
   }
 )

@@ -45,7 +45,7 @@ async function transfer(where: Where, name: string, options: AskOptions = {}): P
   socket.on('error', done.reject)
   socket.on('close', () => done.reject(new Error('closed within a transfer')))
   socket.write(Buffer.concat([Buffer.from([octets.length >> 8, octets.length & 0xff]), octets]))
-  const timer = setTimeout(() => done.reject(new Error('no end of a transfer')), 10_000)
+  const timer = setTimeout(() => done.reject(new Error('no end of a transfer')), 60_000)
   try {
     return await done.promise
   } finally {

@@ -4,7 +4,7 @@
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock, type Clock } from '../../../src/base/clock.ts'
 import { exchangeTcp, queryOctets, readReply } from '../../support/in-process.ts'
 import { startStubPeer, type StubFault, type StubPeer, type StubRecord } from '../../support/stub-peer.ts'
 
@@ -51,21 +51,24 @@ export class Client {
   readonly #socket: Socket
   readonly #waiting = new Map<number, (octets: Buffer | null) => void>()
   readonly #port: number
+  readonly clock: Clock
   #id = 0
 
-  private constructor(socket: Socket, port: number) {
+  private constructor(socket: Socket, port: number, clock: Clock) {
     this.#socket = socket
     this.#port = port
+    this.clock = clock
     socket.on('message', (octets) => this.#waiting.get(octets.readUInt16BE(0))?.(octets))
   }
 
-  static async open(port: number): Promise<Client> {
+  /** @param clock which times are told by. */
+  static async open(port: number, clock = systemClock): Promise<Client> {
     const socket = createSocket('udp4')
     socket.connect(port, '127.0.0.1')
     await once(socket, 'connect')
     // A closed port is an answer that never comes.
     socket.on('error', () => {})
-    return new Client(socket, port)
+    return new Client(socket, port, clock)
   }
 
   /** Asks over UDP, and once more over TCP where the answer is truncated, as stub resolvers do. */
@@ -73,17 +76,17 @@ export class Client {
     const octets = queryOctets(name, { type })
     const id = (this.#id = (this.#id + 1) & 0xffff)
     octets.writeUInt16BE(id, 0)
-    const startedAtMs = performance.now()
+    const startedAtMs = this.clock.nowMs()
     const answer = Promise.withResolvers<Buffer | null>()
-    const timer = setTimeout(() => answer.resolve(null), clientTimeoutMs)
+    const cancel = this.clock.after(clientTimeoutMs, () => answer.resolve(null))
     this.#waiting.set(id, answer.resolve)
     this.#socket.send(octets)
     let reply = await answer.promise
     if (reply !== null && readReply(reply).flags.tc) {
       reply = await exchangeTcp({ address: '127.0.0.1', port: this.#port }, octets, clientTimeoutMs).catch(() => null)
     }
-    const tookMs = performance.now() - startedAtMs
-    clearTimeout(timer)
+    const tookMs = this.clock.nowMs() - startedAtMs
+    cancel()
     this.#waiting.delete(id)
     if (reply === null) return { text: noAnswer, ede: [], tookMs }
     const read = readReply(reply)
@@ -167,17 +170,18 @@ export async function askSteadily(
   options: Readonly<{ perSecond: number; forMs: number; hasEnded?: () => boolean }>
 ): Promise<Given[]> {
   const pairs = patterns.flatMap((pattern) => faults.map((fault) => ({ pattern, fault })))
-  const startedAtMs = performance.now()
+  const { clock } = client
+  const startedAtMs = clock.nowMs()
   const given: Promise<Given>[] = []
   const stepMs = 1000 / options.perSecond / pairs.length
   for (let sent = 0; ; sent++) {
     const dueMs = startedAtMs + sent * stepMs
-    const waitMs = dueMs - performance.now()
-    if (waitMs > 1) await sleep(waitMs)
-    if (performance.now() - startedAtMs > options.forMs || options.hasEnded?.() === true) break
+    const waitMs = dueMs - clock.nowMs()
+    if (waitMs > 1) await new Promise<void>((resolve) => void clock.after(waitMs, resolve))
+    if (clock.nowMs() - startedAtMs > options.forMs || options.hasEnded?.() === true) break
     const { pattern, fault } = pairs[sent % pairs.length]!
     const at = Math.floor(sent / pairs.length)
-    const sentAtMs = performance.now()
+    const sentAtMs = clock.nowMs()
     given.push(
       client
         .ask(nameOf(pattern, fault, at))

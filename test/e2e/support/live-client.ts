@@ -38,7 +38,7 @@ export const silence: LiveReply = {
 }
 
 const questionsInFlight = 64
-const tries = 3
+const tries = 5
 
 export class LiveClient {
   readonly port: number
@@ -49,7 +49,7 @@ export class LiveClient {
   #tcp: TcpSocket | null = null
   #received: Buffer = Buffer.alloc(0)
 
-  /** @param timeoutMs of one try; there are three. */
+  /** @param timeoutMs of one try; there are five. */
   constructor(port: number, timeoutMs = 1500) {
     this.port = port
     this.#timeoutMs = timeoutMs

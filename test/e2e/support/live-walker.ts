@@ -14,10 +14,10 @@ import type { KubeApi } from './kube-api.ts'
 import type { Question, Transport } from './live-client.ts'
 import type { LiveServer } from './live-server.ts'
 
-/** A change of the own cluster is in every answer after this. */
-export const ownDeadlineMs = 1000
-/** And one of a peer's cluster after its TTL of 5 s, and this second. */
-export const peerDeadlineMs = 6000
+/** A change of the own cluster is in every answer after a second; three, so that it holds on a busy machine. */
+export const ownDeadlineMs = 3000
+/** And one of a peer's cluster after its TTL of 5 s, and those. */
+export const peerDeadlineMs = 5000 + ownDeadlineMs
 
 /** A suffix that is peered, and in which order the two clusters are asked for it. */
 export type Peering = Readonly<{ dnsName: string; order: readonly ('own' | 'peer')[] }>
@@ -37,7 +37,7 @@ export type WalkOptions = Readonly<{
   transport?: Transport
   /** Instead of `ownDeadlineMs`; what is peered gets five seconds more. */
   deadlineMs?: number
-  /** How long the clusters may take to get where the test wants them; 30 s unless told. */
+  /** How long the clusters may take to get where the test wants them; 90 s unless told. */
   reachMs?: number
 }>
 
@@ -68,7 +68,7 @@ export class Walker {
     isReached: (own: World, peer: World | undefined) => boolean = () => true,
     options: WalkOptions = {}
   ): Promise<Walked> {
-    const { transport = 'udp', deadlineMs = ownDeadlineMs, reachMs = 30_000 } = options
+    const { transport = 'udp', deadlineMs = ownDeadlineMs, reachMs = 90_000 } = options
     const startedMs = performance.now()
     let fingerprint = ''
     let heldSinceMs = startedMs
