@@ -208,7 +208,7 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
     process.kill(Number(pid), 'SIGTERM')
     t.same((await dig(dnsPort, 'web.backend.svc.cluster.local')).data, ['10.1.2.20'], 'answers while it drains')
     t.equal((await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status, 503, 'and says so')
-    for (let tries = 0; tries < 100 && part.isRunning; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
+    for (let tries = 0; tries < 600 && part.isRunning; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
     t.equal(readFileSync(logFile, 'utf8'), '0\n', 'exit status')
     t.match(part.logTail(), /"msg":"stopped"/)
     t.equal((await inContainer(health)).code, 1, 'gone: unhealthy')

@@ -14,7 +14,7 @@ export type DigAnswer = Readonly<{
 
 /** @throws Error where nobody answers. */
 export async function dig(port: number, name: string, type = 'A', options: readonly string[] = []): Promise<DigAnswer> {
-  const args = ['@127.0.0.1', '-p', String(port), '+tries=1', '+time=2', '+noall', '+comments', '+answer', ...options]
+  const args = ['@127.0.0.1', '-p', String(port), '+tries=1', '+time=10', '+noall', '+comments', '+answer', ...options]
   const { stdout } = await run('dig', [...args, name, type])
   const rcode = /status: ([A-Z]+)/.exec(stdout)?.[1]
   if (rcode === undefined) throw new Error(`dig ${name} ${type}: ${stdout.trim()}`)
