@@ -137,7 +137,7 @@ function mutated(whole: Buffer, mutations: readonly { at: number; remove: number
 }
 
 test('random and mutated octets are read or refused as a format, by lists, watches and single messages', async () => {
-  const sources = [...kinds.map(([file, , type]) => [recorded(`${file}.pb`), type] as const)]
+  const sources = kinds.map(([file, , type]) => [recorded(`${file}.pb`), type] as const)
   const octets = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((random) => [Buffer.from(random), serviceMessage] as const),
     fc
