@@ -104,6 +104,8 @@ export type PeerJson = Readonly<{
   servers: readonly ServerJson[]
   /** Its zones that are kept here by transfer, or whose changes are listened to; empty: none. */
   mirrors: readonly MirrorJson[]
+  /** For names whose changes it does not tell: those that were seen to change, how often, and answers with a lower TTL for it. */
+  adaptiveTtl: Readonly<{ names: number; changes: number; capped: number }>
   stats: Readonly<Record<string, number>>
 }>
 
@@ -150,6 +152,8 @@ export type TargetJson = Readonly<{
   /** Answers that it gave for this policy since the start, and their share of the policy's answers (0 to 1). */
   answers: number
   answerShare: number | null
+  /** Names of the peer whose TTLs have a cap since they were seen to change. */
+  adaptiveTtlNames: number
 }>
 
 export type PolicyJson = Readonly<{

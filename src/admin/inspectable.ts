@@ -158,6 +158,8 @@ export type MirrorOfPeer = Readonly<{
   peer: string
   zones: readonly MirrorStatus[]
   evictions: Readonly<{ names: number; suffixes: number; answers: number }> | null
+  /** Names whose TTLs have a cap since they were seen to change; changes seen; answers whose TTL became lower. */
+  adaptiveTtl: Readonly<{ names: number; changes: number; capped: number }>
 }>
 
 export type CopyOfPeer = Readonly<{ peer: string; zone: ZoneStore }>

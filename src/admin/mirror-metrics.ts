@@ -68,6 +68,21 @@ export function mirrorMetrics(inspect: Inspectable): Metric[] {
       'peerdns_evicted_answers_total',
       'Cached answers of a peer that left because it said that they may have changed.',
       evictions(({ answers }) => answers)
+    ),
+    gauge(
+      'peerdns_adaptive_ttl_names',
+      'Names of a peer that tells of no changes which were seen to change, so that their TTLs have a cap.',
+      mirrors.map(({ peer, adaptiveTtl }) => ({ labels: { peer }, value: adaptiveTtl.names }))
+    ),
+    counter(
+      'peerdns_adaptive_ttl_changes_total',
+      'Answers of such a peer that were other ones than the time before.',
+      mirrors.map(({ peer, adaptiveTtl }) => ({ labels: { peer }, value: adaptiveTtl.changes }))
+    ),
+    counter(
+      'peerdns_adaptive_ttl_capped_answers_total',
+      'Answers of such a peer whose TTL became lower by that cap.',
+      mirrors.map(({ peer, adaptiveTtl }) => ({ labels: { peer }, value: adaptiveTtl.capped }))
     )
   ]
 }

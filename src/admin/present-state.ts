@@ -100,11 +100,15 @@ function presentMirror(status: MirrorOfPeer['zones'][number]): MirrorJson {
   return { zone: nameToText(apex), ...rest, state: shownMirrorState(status), step }
 }
 
+const mirrorOf = (inspect: Inspectable, peer: string | null): MirrorOfPeer | undefined =>
+  inspect.mirrors().find((mirror) => mirror.peer === peer)
+
 export const presentPeer = (inspect: Inspectable, peer: PeerStatus): PeerJson => ({
   name: peer.name,
   region: peer.region,
   health: peer.health,
-  mirrors: (inspect.mirrors().find((mirror) => mirror.peer === peer.name)?.zones ?? []).map(presentMirror),
+  mirrors: (mirrorOf(inspect, peer.name)?.zones ?? []).map(presentMirror),
+  adaptiveTtl: mirrorOf(inspect, peer.name)?.adaptiveTtl ?? { names: 0, changes: 0, capped: 0 },
   drained: presentDrain(inspect, peer.name),
   policies: inspect
     .config()
@@ -142,7 +146,8 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
       drained: presentDrain(inspect, target.peer),
       place: place < 0 ? null : place + 1,
       answers: given,
-      answerShare: total === 0 ? null : given / total
+      answerShare: total === 0 ? null : given / total,
+      adaptiveTtlNames: mirrorOf(inspect, target.peer)?.adaptiveTtl.names ?? 0
     }
   })
   const { clients } = policy

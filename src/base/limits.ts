@@ -194,6 +194,13 @@ export const suffixEvictionEveryMs = 1_000
 /** Names whose eviction from the cache is remembered, and for how long answers about them are kept for a second only. */
 export const evictedNames = 10_000
 export const evictionSettleMs = 2_000
+/** Questions, and names that changed, that are remembered of a peer that tells of no changes by itself. */
+export const adaptiveTtlNames = 10_000
+/** The TTL of what changed lately, as a share of the time since then, and its lowest value. */
+export const adaptiveTtlShare = 0.1
+export const adaptiveTtlMinSeconds = 1
+/** A peer that told of a change by NOTIFY within this time is expected to tell of the next one. */
+export const notifyTrustMs = 3_600_000
 /** How long a copy is still answered from while a newer version is being transferred. */
 export const mirrorTransferGraceMs = 60_000
 /** Requests in flight on one connection for transfers. */

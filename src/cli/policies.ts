@@ -102,6 +102,7 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['nextOn', policy.nextOn.join(', ') || 'never'],
     ['maxTtl', maxTtlSeconds === null ? 'none' : `${maxTtlSeconds}s`],
     ['maxNegativeTtl', `${policy.maxNegativeTtlSeconds}s`],
+    ['adaptive TTL', adaptiveText(policy)],
     ['transit', yesOrNo(policy.transit)],
     ['allowReserved', yesOrNo(policy.allowReserved)],
     ['enforce', policy.wouldChange === null ? 'yes' : `no: ${countsText(policy.wouldChange)}`],
@@ -114,6 +115,14 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     policy.targets.flatMap((target) => targetRows(target, io))
   )
   return `${settings}\n${targets}${examplesText(policy)}`
+}
+
+/** Peers that tell of no changes, and how many of their names have lower TTLs since they were seen to change. */
+function adaptiveText({ targets }: PolicyJson): string {
+  const capped = targets.filter(({ adaptiveTtlNames }) => adaptiveTtlNames > 0)
+  return (
+    capped.map(({ id, adaptiveTtlNames }) => `${id}: ${adaptiveTtlNames} names that changed`).join(', ') || 'no caps'
+  )
 }
 
 const countsText = ({ same, changed, skipped }: WouldChangeJson): string =>

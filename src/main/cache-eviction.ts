@@ -1,6 +1,6 @@
 /** Takes out of the cache what one peer says has changed, and remembers for a moment what that was. */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { evictedNames, evictionSettleMs, suffixEvictionEveryMs } from '../base/limits.ts'
+import { evictedNames, evictionSettleMs, notifyTrustMs, suffixEvictionEveryMs } from '../base/limits.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
 import { isAtOrBelow, parentOf, type DomainName } from '../wire/name.ts'
 
@@ -62,6 +62,13 @@ export class CacheEviction {
     }
     if (evictedAtMs >= askedAtMs) return 'outdated'
     return this.#clock.nowMs() - evictedAtMs < evictionSettleMs ? 'settling' : null
+  }
+
+  /** Whether a change of the suffix that a name lies in was ever told by NOTIFY, lately enough to rely on it. */
+  wasTold(name: DomainName): boolean {
+    const sinceMs = this.#clock.nowMs() - notifyTrustMs
+    for (const [suffix, { atMs }] of this.#suffixes) if (atMs >= sinceMs && isAtOrBelow(name, suffix)) return true
+    return false
   }
 
   close(): void {

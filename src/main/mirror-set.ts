@@ -3,6 +3,7 @@ import type { CopyOfPeer, MirrorOfPeer } from '../admin/inspectable.ts'
 import type { Clock } from '../base/clock.ts'
 import { parseHostPort } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
+import { AdaptiveTtl } from '../cache/adaptive-ttl.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
 import type { Config, PeerConfig } from '../config/config.ts'
 import type { Freshness } from '../pipeline/freshness.ts'
@@ -59,7 +60,12 @@ type Dependencies = TransferParts &
 type Kept = Readonly<{ mirror: PeerMirror; blueprint: string; copies: PeerCopies }>
 
 /** A peer whose names are answered by asking, and what makes them leave the cache. */
-type Peered = Readonly<{ names: readonly DomainName[]; eviction: CacheEviction; copies: PeerCopies }>
+type Peered = Readonly<{
+  names: readonly DomainName[]
+  eviction: CacheEviction
+  adaptive: AdaptiveTtl
+  copies: PeerCopies
+}>
 
 export type PeerMirrorStatus = Readonly<{
   peer: string
@@ -95,23 +101,27 @@ export class MirrorSet {
     for (const peer of config.peers) {
       const names = namesOf(config, peer.name)
       const { clock, cache } = this.#parts
-      const eviction = peeredBefore.get(peer.name)?.eviction ?? new CacheEviction(clock, `peer:${peer.name}`, cache)
+      const known = peeredBefore.get(peer.name)
+      const eviction = known?.eviction ?? new CacheEviction(clock, `peer:${peer.name}`, cache)
+      const adaptive = known?.adaptive ?? new AdaptiveTtl()
       peeredBefore.delete(peer.name)
       const doubt: PeerCopies['doubt'] = (name, askedAtMs) => eviction.doubt(name, askedAtMs)
-      this.#peered.set(peer.name, { names, eviction, copies: { areKept: false, find: () => null, doubt } })
+      const adaptiveTtl: PeerCopies['adaptiveTtl'] = (name) => (this.#tells(peer.name, name) ? null : adaptive)
+      const copies = { areKept: false, find: () => null, doubt, adaptiveTtl }
+      this.#peered.set(peer.name, { names, eviction, adaptive, copies })
       if (peer.mirror === false || names.length === 0) continue
       const blueprint = blueprintOf(peer, config)
-      const known = before.get(peer.name)
-      if (known?.blueprint === blueprint) {
+      const kept = before.get(peer.name)
+      if (kept?.blueprint === blueprint) {
         before.delete(peer.name)
-        known.mirror.setNames(names)
-        this.#mirrors.set(peer.name, known)
+        kept.mirror.setNames(names)
+        this.#mirrors.set(peer.name, kept)
       } else {
         const mirror = this.#start(peer, names, eviction)
         this.#mirrors.set(peer.name, {
           mirror,
           blueprint,
-          copies: { areKept: peer.mirror === true, find: (name) => mirror.find(name), doubt }
+          copies: { areKept: peer.mirror === true, find: (name) => mirror.find(name), doubt, adaptiveTtl }
         })
       }
     }
@@ -158,6 +168,13 @@ export class MirrorSet {
     return rcode
   }
 
+  /** Whether a peer tells of changes of a name: by transfer, or lately by NOTIFY. */
+  #tells(peer: string, name: DomainName): boolean {
+    return (
+      this.#mirrors.get(peer)?.mirror.follows(name) === true || this.#peered.get(peer)?.eviction.wasTold(name) === true
+    )
+  }
+
   /** What changes of a peer have taken out of the cache; null where there is no such peer. */
   evictions(peer: string): Readonly<EvictionStats> | null {
     return this.#peered.get(peer)?.eviction.stats ?? null
@@ -165,10 +182,11 @@ export class MirrorSet {
 
   /** All peers that policies name, also those whose zones nobody follows. */
   inspect(): readonly MirrorOfPeer[] {
-    return Array.from(this.#peered, ([peer, { eviction }]) => ({
+    return Array.from(this.#peered, ([peer, { eviction, adaptive }]) => ({
       peer,
       zones: this.#mirrors.get(peer)?.mirror.status() ?? [],
-      evictions: eviction.stats
+      evictions: eviction.stats,
+      adaptiveTtl: { names: adaptive.names, ...adaptive.stats }
     }))
   }
 

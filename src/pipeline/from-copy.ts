@@ -2,6 +2,7 @@
  * What a copy of a peer's zone says of a question, as if that peer had been asked: fresh while the peer gives signs of
  * life, stale behind that, nothing where the copy cannot know.
  */
+import type { AdaptiveTtl } from '../cache/adaptive-ttl.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Target } from '../policy/policy.ts'
 import type { Standings } from '../policy/standing.ts'
@@ -25,6 +26,8 @@ export type PeerCopies = Readonly<{
    * comes now may still be (`settling`); null: neither.
    */
   doubt(name: DomainName, askedAtMs: number): 'outdated' | 'settling' | null
+  /** Caps TTLs by what was seen to change; null: the peer tells of changes of this name by itself. */
+  adaptiveTtl(name: DomainName): AdaptiveTtl | null
 }>
 
 /** Null where there is no copy, where it cannot know, or where it is too old to be given out. */

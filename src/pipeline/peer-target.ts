@@ -7,7 +7,7 @@ import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.t
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, rootName, type DomainName } from '../wire/name.ts'
 import { readNameRdata } from '../wire/rdata.ts'
-import type { RRset } from '../wire/rr.ts'
+import type { RRset, Sections } from '../wire/rr.ts'
 import { maxAliases } from '../base/limits.ts'
 import type { Peer } from '../peer/peer.ts'
 import { sectionsToOurs, toOurs, type ZoneMapping } from '../policy/zone-mapping.ts'
@@ -258,6 +258,22 @@ export async function peerOutcome(
   return outcomeToOurs(outcome, route, name, qtype)
 }
 
+/** Counts where it is lower than the TTL that came. */
+function adaptiveCapSeconds(
+  { copies }: PeerRoute,
+  key: string,
+  name: DomainName,
+  sections: Sections,
+  nowMs: number
+): number {
+  const adaptive = copies?.adaptiveTtl(name) ?? null
+  if (adaptive === null) return unlimitedTtlSeconds
+  const capSeconds = Math.min(unlimitedTtlSeconds, adaptive.note(key, name, sections, nowMs))
+  const isLower = [...sections.answer, ...sections.authority].some(({ ttlSeconds }) => ttlSeconds > capSeconds)
+  if (isLower) adaptive.stats.capped++
+  return capSeconds
+}
+
 function aliasesIn({ sections }: Answer): number {
   let aliases = 0
   for (const { type } of sections.answer) if (type === RRTYPE.CNAME) aliases++
@@ -326,7 +342,10 @@ async function oneOutcome(
     return { kind: 'unreachable', why: `${reply.server} answers with stale data`, isCached: false, stale: told }
   }
   const doubt = route.copies?.doubt(question.name, askedAtMs) ?? null
-  const doubtCapSeconds = doubt === null ? unlimitedTtlSeconds : doubtTtlSeconds
+  const doubtCapSeconds = Math.min(
+    doubt === null ? unlimitedTtlSeconds : doubtTtlSeconds,
+    adaptiveCapSeconds(route, keyOf(question, query), question.name, reply.sections, nowMs)
+  )
   const positiveCapSeconds = Math.min(route.caps.maxTtlSeconds, parts.cacheLimits.maxTtlSeconds, doubtCapSeconds)
   const negativeCapSeconds = Math.min(route.caps.maxNegativeTtlSeconds, doubtCapSeconds)
   const keep = {
