@@ -5,7 +5,7 @@
  * name that has just changed is asked for again soon, and one that has been the same for long keeps its TTL. What was
  * never seen to change has no cap. Heuristic freshness as RFC 9111 §4.2.2 has it, here only ever below the TTL that came.
  */
-import { adaptiveTtlMinSeconds, adaptiveTtlNames, adaptiveTtlShare } from '../base/limits.ts'
+import { adaptiveTtlMinSeconds, adaptiveTtlNames, adaptiveTtlShare } from '../base/transfer-limits.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
 

@@ -102,12 +102,12 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['nextOn', policy.nextOn.join(', ') || 'never'],
     ['maxTtl', maxTtlSeconds === null ? 'none' : `${maxTtlSeconds}s`],
     ['maxNegativeTtl', `${policy.maxNegativeTtlSeconds}s`],
-    ['adaptive TTL', adaptiveText(policy)],
     ['transit', yesOrNo(policy.transit)],
     ['allowReserved', yesOrNo(policy.allowReserved)],
     ['enforce', policy.wouldChange === null ? 'yes' : `no: ${countsText(policy.wouldChange)}`],
     ['order now', orderText(policy)],
     ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`],
+    ['adaptive TTL', adaptiveText(policy)],
     ['last change', lastChange === null ? 'none' : printable(`${lastChange.at} ${lastChange.kind}: ${lastChange.text}`)]
   ])
   const targets = table(

@@ -1,6 +1,6 @@
 /** Checks of TSIG keys: names, the files with their secrets, and who uses which. */
 import { inBackticks, TextError } from '../base/errors.ts'
-import { keySecretMinOctets } from '../base/limits.ts'
+import { keySecretMinOctets } from '../base/transfer-limits.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import type { CheckOptions, FileDraft } from './file-draft.ts'
 import { wordList } from './option.ts'

@@ -1,7 +1,7 @@
 /** The secrets of TSIG keys, in files. */
 import { readFileSync, statSync } from 'node:fs'
 import { TextError } from '../base/errors.ts'
-import { keyFileOctets } from '../base/limits.ts'
+import { keyFileOctets } from '../base/transfer-limits.ts'
 
 /**
  * The secret that a file holds in base64.

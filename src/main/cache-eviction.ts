@@ -1,6 +1,6 @@
 /** Takes out of the cache what one peer says has changed, and remembers for a moment what that was. */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { evictedNames, evictionSettleMs, notifyTrustMs, suffixEvictionEveryMs } from '../base/limits.ts'
+import { evictedNames, evictionSettleMs, notifyTrustMs, suffixEvictionEveryMs } from '../base/transfer-limits.ts'
 import type { AnswerCache } from '../cache/answer-cache.ts'
 import { isAtOrBelow, parentOf, type DomainName } from '../wire/name.ts'
 

@@ -5,7 +5,7 @@
 import { connect } from 'node:net'
 import { WireError } from '../base/errors.ts'
 import { parseHostPort } from '../base/host-port.ts'
-import { transferSendBufferOctets } from '../base/limits.ts'
+import { transferSendBufferOctets } from '../base/transfer-limits.ts'
 import { frameMessage, TcpFrameReader } from '../wire/tcp-frame.ts'
 import { errorText } from './exchange.ts'
 

@@ -13,7 +13,7 @@ import {
   mirrorReconnectMinMs,
   strayTransferMessages,
   transferRequestsInFlight
-} from '../base/limits.ts'
+} from '../base/transfer-limits.ts'
 import { OPCODE } from '../wire/iana.ts'
 import { decodeMessage, type Message } from '../wire/message.ts'
 import { headerOctets, messageId } from '../wire/header.ts'

@@ -4,7 +4,8 @@
  * Messages stay small enough that every name in them can be compressed, and that nobody waits long while one is
  * written. A single record that needs more gets a message of its own.
  */
-import { maxMessageOctets, transferMessageOctets } from '../base/limits.ts'
+import { maxMessageOctets } from '../base/limits.ts'
+import { transferMessageOctets } from '../base/transfer-limits.ts'
 import { ednsOctets, writeEdns, type Edns } from '../wire/edns.ts'
 import { ANCOUNT_AT, ARCOUNT_AT, FLAG, headerOctets, NSCOUNT_AT, QDCOUNT_AT } from '../wire/header.ts'
 import { CLASS, RCODE } from '../wire/iana.ts'
@@ -22,6 +23,8 @@ export type PackerOptions = Readonly<{
   /** Only in the first message. */
   edns: Edns | null
   signer: Signer | null
+  /** Room that is left in each message. */
+  reservedOctets?: number
   send(message: Uint8Array): Promise<boolean>
 }>
 
@@ -31,11 +34,17 @@ export class MessagePacker {
   readonly #out = new Uint8Array(maxMessageOctets)
   #isFirst = true
   #isLarge = false
+  #sent = 0
   #records = 0
 
   constructor(options: PackerOptions) {
     this.#options = options
     this.#begin()
+  }
+
+  /** Where the next record would stand: in which message, the first one is 0, and at which octet. */
+  get place(): Readonly<{ message: number; at: number }> {
+    return { message: this.#sent, at: this.#writer.at }
   }
 
   /** Puts a record into the message; false: the message has to be sent first. */
@@ -73,17 +82,18 @@ export class MessagePacker {
     if (signer !== null) size = signer.sign(out, size)
     this.#isFirst = false
     this.#isLarge = false
+    this.#sent += 1
     const message = out.slice(0, size)
     this.#begin()
     return send(message)
   }
 
   #begin(): void {
-    const { question, edns, signer } = this.#options
+    const { question, edns, signer, reservedOctets = 0 } = this.#options
     const most = this.#isLarge ? maxMessageOctets : transferMessageOctets
     const optOctets = this.#isFirst && edns !== null ? ednsOctets(edns) : 0
     this.#records = 0
-    this.#writer.begin(this.#out, most - optOctets - (signer?.roomOctets ?? 0))
+    this.#writer.begin(this.#out, most - optOctets - (signer?.roomOctets ?? 0) - reservedOctets)
     if (this.#isFirst) this.#writer.echoQuestion(question)
   }
 }

@@ -13,7 +13,7 @@ import {
   notifyPeerMemoryMs,
   notifyTries,
   notifyZonesPerServer
-} from '../base/limits.ts'
+} from '../base/transfer-limits.ts'
 import { headerRcode } from '../wire/header.ts'
 import { RCODE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'

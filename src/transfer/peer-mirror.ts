@@ -4,7 +4,7 @@
  * Each name that is wanted is asked for as a zone of its own; where it is none, or is refused, its ancestors are.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
-import { mirrorRefusedMs, notifiesPerSecond } from '../base/limits.ts'
+import { mirrorRefusedMs, notifiesPerSecond } from '../base/transfer-limits.ts'
 import { OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'
 import { isAtOrBelow, labelCount, nameToText, parentOf, type DomainName } from '../wire/name.ts'

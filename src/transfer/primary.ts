@@ -4,7 +4,7 @@
  * It knows messages and connections, but no sockets: the pipeline brings the questions and the listener's connection.
  */
 import type { Clock } from '../base/clock.ts'
-import { notifyPeers, transferTimeoutMs } from '../base/limits.ts'
+import { encodedZoneRRsets, notifyPeers, transferTimeoutMs } from '../base/transfer-limits.ts'
 import type { NetworkSet } from '../base/network.ts'
 import type { Edns, EdnsOption } from '../wire/edns.ts'
 import { RRTYPE } from '../wire/iana.ts'
@@ -14,9 +14,17 @@ import { encodePeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.
 import type { Tsig } from '../wire/tsig.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
+import {
+  EncodedTransfers,
+  encodeTransfer,
+  sendEncoded,
+  type EncodedKey,
+  type EncodedTransfer
+} from './encoded-transfers.ts'
 import { ExportRule, type ExportLists } from './export-rule.ts'
 import { MessagePacker, type Signer } from './message-packer.ts'
 import { notifyMessage, notifyResponseId } from './notify-message.ts'
+import { snapshotOf, Turns, whenBatched } from './part-snapshot.ts'
 import { readTopic, topicOf, type CopySource } from './passed-on.ts'
 import type { PodMode } from './private-records.ts'
 import { ZoneSender, type MetaSource } from './send-zone.ts'
@@ -25,7 +33,7 @@ import { TransferSlots } from './transfer-slots.ts'
 import { makeTransferStats, type TransferStats } from './transfer-stats.ts'
 import { checkTsig, signRequest, type TsigCheck, type TsigKey } from './tsig-signer.ts'
 import { ZoneParts, type PartFound, type ZoneSource } from './zone-parts.ts'
-import { ZonePart, type PartDifference } from './zone-part.ts'
+import { ZonePart } from './zone-part.ts'
 
 export type PrimaryOptions = Readonly<{
   /** Who may take zones. */
@@ -69,6 +77,9 @@ export type TransferRequest = Readonly<{
   signer: Signer | null
 }>
 
+/** Octets that are made, or kept from others who asked for the same, and what they count as. */
+type Shorter = Readonly<{ kind: 'differencesTotal' | 'currentTotal'; made: Promise<EncodedTransfer> }>
+
 export class Primary {
   readonly stats: TransferStats = makeTransferStats()
   readonly #clock: Clock
@@ -77,6 +88,7 @@ export class Primary {
   readonly #listener: ChangeListener
   /** Which key a server signed with last, by its address; the one that asked longest ago goes first. */
   readonly #keyOf = new Map<string, DomainName>()
+  readonly #encoded = new EncodedTransfers()
   #options: PrimaryOptions
   #keys: ReadonlyMap<DomainName, TsigKey>
   #parts: ZoneParts
@@ -93,6 +105,7 @@ export class Primary {
   /** Takes over another configuration, or other zones, and tells those who wait for changes. */
   use(options: PrimaryOptions, source: ZoneSource): void {
     this.#parts.close()
+    this.#encoded.clear()
     // Who subscribed with another key comes again and shows the new one.
     const hasSameKeys = options.needsKey === this.#options.needsKey && isSameKeys(options.keys, this.#options.keys)
     this.#options = options
@@ -233,14 +246,11 @@ export class Primary {
 
   async #send(request: TransferRequest, stream: TransferStream): Promise<boolean> {
     const { part } = request
-    const sender = this.#sender(request, stream)
-    const plan = await whenBatched(part.store, () => this.#shortcut(request))
-    if (plan !== null) {
-      const isSent =
-        plan.differences.length === 0
-          ? await sender.soaAlone(plan.serial)
-          : await sender.differences(plan.differences, request.serial!)
-      this.#count(isSent, plan.differences.length === 0 ? 'currentTotal' : 'differencesTotal', sender)
+    const shorter = await whenBatched(part.store, () => this.#shorter(request))
+    if (shorter !== null) {
+      const { kind, made } = shorter
+      const encoded = await made
+      this.#count(await this.#sendEncoded(encoded, request, stream), kind, encoded.records)
       return true
     }
     if (!(await this.#slots.enter())) {
@@ -248,50 +258,84 @@ export class Primary {
       return false
     }
     try {
-      if (stream.isClosed) {
-        this.stats.brokenTotal += 1
-        return true
-      }
-      const { content, serial, times } = await whenBatched(part.store, () => ({
-        content: part.content(),
-        serial: part.serial,
-        times: part.store.lastBatch
-      }))
-      this.#count(await sender.whole(content, serial, times), 'wholeTotal', sender)
+      if (stream.isClosed) this.stats.brokenTotal += 1
+      else await this.#sendWhole(request, stream)
     } finally {
       this.#slots.leave()
     }
     return true
   }
 
+  async #sendWhole(request: TransferRequest, stream: TransferStream): Promise<void> {
+    const { part, question } = request
+    const key = this.#keyOfWhole(request)
+    const kept = this.#encoded.get(key)
+    if (kept === undefined && part.store.sizes.rrsets > encodedZoneRRsets) {
+      const { content, serial, times } = await snapshotOf(part, this.#clock)
+      const sender = this.#sender(request, stream)
+      this.#count(await sender.whole(content, serial, times), 'wholeTotal', sender.recordsSent)
+      return
+    }
+    const made = kept ?? this.#encodeWhole(part, question, key.toPeerdns)
+    // Those who ask while it is being made get the same.
+    if (kept === undefined) this.#encoded.put(key, made)
+    const encoded = await made
+    this.#count(await this.#sendEncoded(encoded, request, stream), 'wholeTotal', encoded.records)
+  }
+
+  #keyOfWhole({ part, question, peerdns }: TransferRequest): EncodedKey {
+    return { part, fromSerial: null, toSerial: part.serial, toPeerdns: peerdns !== null, question }
+  }
+
+  async #encodeWhole(part: ZonePart, question: Uint8Array, toPeerdns: boolean): Promise<EncodedTransfer> {
+    const { content, serial, times } = await snapshotOf(part, this.#clock)
+    const meta = toPeerdns ? this.#metaSource(part) : null
+    const turns = new Turns(this.#clock)
+    return encodeTransfer({ part, question }, meta, turns, (sender) => sender.whole(content, serial, times))
+  }
+
   /** What is less than the whole zone: nothing new, or differences; null where the whole zone has to be sent. */
-  #shortcut({
-    part,
-    serial,
-    peerdns
-  }: TransferRequest): Readonly<{ serial: number; differences: readonly PartDifference[] }> | null {
+  #shorter({ part, serial, peerdns, question }: TransferRequest): Shorter | null {
     if (serial === null) return null
     const isOfOtherHistory = peerdns !== null && peerdns.epoch !== null && peerdns.epoch !== part.epoch
     if (isOfOtherHistory) return null
     const now = part.serial
+    const toPeerdns = peerdns !== null
+    const encode = (write: (sender: ZoneSender) => Promise<boolean>): Promise<EncodedTransfer> =>
+      encodeTransfer({ part, question }, toPeerdns ? this.#metaSource(part) : null, null, write)
     // RFC 1995 §2: who has the same version, or a newer one, gets the SOA alone.
-    if (serial === now || isLaterSerial(serial, now)) return { serial: now, differences: [] }
-    const differences = part.differencesSince(serial, peerdns !== null)
-    if (differences === null || differences.length === 0) return null
-    const records = differences.reduce((sum, { gone, come }) => sum + gone.length + come.length + 2, 0)
-    return records > part.store.sizes.rrsets ? null : { serial: now, differences }
+    if (serial === now || isLaterSerial(serial, now)) {
+      return { kind: 'currentTotal', made: encode((sender) => sender.soaAlone(now)) }
+    }
+    const key = { part, fromSerial: serial, toSerial: now, toPeerdns, question }
+    const kept = this.#encoded.get(key)
+    if (kept !== undefined) return kept === null ? null : { kind: 'differencesTotal', made: kept }
+    const differences = part.differencesSince(serial, toPeerdns)
+    const records = differences?.reduce((sum, { gone, come }) => sum + gone.length + come.length + 2, 0) ?? 0
+    const made =
+      differences === null || differences.length === 0 || records > part.store.sizes.rrsets
+        ? null
+        : encode((sender) => sender.differences(differences, serial))
+    this.#encoded.put(key, made)
+    return made === null ? null : { kind: 'differencesTotal', made }
+  }
+
+  async #sendEncoded(encoded: EncodedTransfer, request: TransferRequest, stream: TransferStream): Promise<boolean> {
+    const { id, edns, signer } = request
+    return sendEncoded(encoded, { id, edns, signer, clockMs: () => this.#clock.epochMs(), send: this.#counted(stream) })
   }
 
   #sender({ id, question, edns, signer, part, peerdns }: TransferRequest, stream: TransferStream): ZoneSender {
-    const { stats } = this
-    const send = async (message: Uint8Array): Promise<boolean> => {
-      stats.messagesTotal += 1
-      stats.octetsTotal += message.length
+    const packer = new MessagePacker({ id, question, edns, signer, send: this.#counted(stream) })
+    return new ZoneSender(packer, part, peerdns === null ? null : this.#metaSource(part))
+  }
+
+  #counted(stream: TransferStream): (message: Uint8Array) => Promise<boolean> {
+    return async (message) => {
+      this.stats.messagesTotal += 1
+      this.stats.octetsTotal += message.length
       return stream.send(message)
     }
-    const meta = this.#metaSource(part)
-    const packer = new MessagePacker({ id, question, edns, signer, send })
-    return new ZoneSender(packer, part, peerdns === null ? null : meta)
   }
 
   /** null: its times are not known. */
@@ -301,9 +345,9 @@ export class Primary {
     return passedOn.times === null ? null : { nowEpochMs, ...passedOn.times }
   }
 
-  #count(isSent: boolean, kind: 'wholeTotal' | 'differencesTotal' | 'currentTotal', sender: ZoneSender): void {
+  #count(isSent: boolean, kind: 'wholeTotal' | 'differencesTotal' | 'currentTotal', records: number): void {
     this.stats[isSent ? kind : 'brokenTotal'] += 1
-    this.stats.recordsTotal += sender.recordsSent
+    this.stats.recordsTotal += records
   }
 
   #nowSeconds(): number {
@@ -339,19 +383,6 @@ const isSameKeys = (one: readonly TsigKey[], other: readonly TsigKey[]): boolean
   })
 
 const nobody: ChangeListener = { changed() {}, noteInterest() {} }
-
-/** What `take` makes of the zone at a moment at which it holds what its serial says. */
-async function whenBatched<Taken>(store: ZoneStore, take: () => Taken): Promise<Taken> {
-  return new Promise((resolve, reject) => {
-    store.whenBatched(() => {
-      try {
-        resolve(take())
-      } catch (error) {
-        reject(error)
-      }
-    })
-  })
-}
 
 /** Whether a type asks for a zone, or for what has changed in it. */
 export const isTransferType = (qtype: number): boolean => qtype === RRTYPE.AXFR || qtype === RRTYPE.IXFR

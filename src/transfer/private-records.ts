@@ -33,6 +33,8 @@ export type TransferMeta = Readonly<{
 }>
 
 const version = 1
+/** Where in the RDATA of a meta record the sender's clock stands. */
+export const sentAtOffset = 13
 const podModes: readonly PodMode[] = ['disabled', 'insecure', 'verified']
 const states: readonly ServiceState[] = ['present', 'empty', 'unknown']
 /** Version, three times of 48 bits, pods mode, their TTL, length of the epoch. */
@@ -51,7 +53,7 @@ export function encodeMeta(meta: TransferMeta): Rdata {
   rdata[0] = version
   writeU48(rdata, 1, meta.originAtMs)
   writeU48(rdata, 7, meta.learnedAtMs)
-  writeU48(rdata, 13, meta.sentAtMs)
+  writeU48(rdata, sentAtOffset, meta.sentAtMs)
   rdata[19] = podModes.indexOf(meta.pods.mode)
   writeU32(rdata, 20, meta.pods.ttlSeconds)
   rdata[24] = meta.epoch.length
@@ -75,7 +77,7 @@ export function decodeMeta(rdata: Rdata): TransferMeta {
     epoch,
     originAtMs: readU48(rdata, 1),
     learnedAtMs: readU48(rdata, 7),
-    sentAtMs: readU48(rdata, 13),
+    sentAtMs: readU48(rdata, sentAtOffset),
     pods: { mode, ttlSeconds }
   }
 }

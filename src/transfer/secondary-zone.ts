@@ -16,7 +16,7 @@ import {
   mirrorRetryMaxMs,
   mirrorRetryMinMs,
   mirrorTransferGraceMs
-} from '../base/limits.ts'
+} from '../base/transfer-limits.ts'
 import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'

@@ -4,7 +4,7 @@
  */
 import type { RRset } from '../wire/rr.ts'
 import type { MessagePacker } from './message-packer.ts'
-import { laterRecord, metaRecord, nameRecord, stateRecord, type PodMode } from './private-records.ts'
+import { laterRecord, metaRecord, nameRecord, sentAtOffset, stateRecord, type PodMode } from './private-records.ts'
 import type { PartContent, PartDifference, SentRecord, ZonePart } from './zone-part.ts'
 import type { BatchTimes } from '../zone/zone-store.ts'
 
@@ -19,6 +19,8 @@ export type MetaSource = Readonly<{
 /** Packs records and counts them. */
 export class ZoneSender {
   recordsSent = 0
+  /** Where our clock was written, 48 bits each: in which message, and at which octet. */
+  readonly clocks: Readonly<{ message: number; at: number }>[] = []
   readonly #packer: MessagePacker
   readonly #part: ZonePart
   readonly #meta: MetaSource | null
@@ -77,7 +79,11 @@ export class ZoneSender {
     const { pods, clockOffsetMs } = this.#meta
     const sentAtMs = this.#meta.nowEpochMs()
     const happenedAtMs = Math.max(0, Math.round(originAtMs - clockOffsetMs))
-    return this.#add(metaRecord(this.#part.apex, { epoch, originAtMs: happenedAtMs, learnedAtMs, sentAtMs, pods }))
+    const record = metaRecord(this.#part.apex, { epoch, originAtMs: happenedAtMs, learnedAtMs, sentAtMs, pods })
+    if (!(await this.#add(record))) return false
+    const { message, at } = this.#packer.place
+    this.clocks.push({ message, at: at - record.rdata.length + sentAtOffset })
+    return true
   }
 
   async #add(record: SentRecord): Promise<boolean> {

@@ -10,7 +10,7 @@ import {
   notifySubscriptions,
   notifySubscriptionsPerConnection,
   notifyUnanswered
-} from '../base/limits.ts'
+} from '../base/transfer-limits.ts'
 import { withId } from './notify-message.ts'
 import type { TransferStats } from './transfer-stats.ts'
 

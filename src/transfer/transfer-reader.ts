@@ -10,7 +10,7 @@ import {
   incomingDeltas,
   incomingTransferOctets,
   incomingTransferRecords
-} from '../base/limits.ts'
+} from '../base/transfer-limits.ts'
 import { CLASS, OPCODE, RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'

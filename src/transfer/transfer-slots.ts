@@ -1,5 +1,5 @@
 /** How many whole zones are sent at the same time; the others wait in the order they came. */
-import { transfersOut, transfersWaiting } from '../base/limits.ts'
+import { transfersOut, transfersWaiting } from '../base/transfer-limits.ts'
 
 export class TransferSlots {
   #busy = 0

@@ -5,7 +5,7 @@
  * them, so nobody reads what nobody signed.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { unsignedTransferMessages } from '../base/limits.ts'
+import { unsignedTransferMessages } from '../base/transfer-limits.ts'
 import { ANCOUNT_AT, ARCOUNT_AT, headerOctets, NSCOUNT_AT, QDCOUNT_AT } from '../wire/header.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import { readName } from '../wire/name.ts'

@@ -107,19 +107,19 @@ export class ZonePart {
     )
   }
 
-  /** All of it but SOA and NS, as of now: the caller sees to it that nothing waits for a batch. */
-  content(): PartContent {
-    const rrsets: RRset[] = []
-    for (const rrset of this.store.records()) {
-      if (!this.#hasSet(rrset.owner, rrset.type)) continue
-      const visible = this.#rule.visible(rrset)
-      if (visible !== null) rrsets.push(visible)
-    }
-    const services = [...this.store.services()].filter(([owner]) => this.#has(owner))
-    const names: DomainName[] = []
-    for (const name of this.store.pseudoNames()) if (name !== this.apex && this.#has(name)) names.push(name)
-    if (this.apex !== this.store.apex && this.store.exists(this.apex)) names.push(this.apex)
-    return { rrsets, services, names }
+  /** What of an RRset of the zone is in the part, SOA and NS left out; null: nothing. */
+  visible(rrset: RRset): RRset | null {
+    return this.#hasSet(rrset.owner, rrset.type) ? this.#rule.visible(rrset) : null
+  }
+
+  /** Whether what is said of a name is in the part. */
+  shows(name: DomainName): boolean {
+    return this.#has(name)
+  }
+
+  /** Whether the apex is told to exist: the name is one of the zone that the suffix lies in. */
+  get apexIsNamed(): boolean {
+    return this.apex !== this.store.apex && this.store.exists(this.apex)
   }
 
   /**

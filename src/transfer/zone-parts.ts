@@ -2,7 +2,7 @@
  * The zones that others may take: each of ours, and suffixes of them as zones of their own; kept while they are asked
  * for, and told of every batch of their store.
  */
-import { transferParts } from '../base/limits.ts'
+import { transferParts } from '../base/transfer-limits.ts'
 import { isAtOrBelow, labelsBelow, type DomainName } from '../wire/name.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { ExportRule } from './export-rule.ts'

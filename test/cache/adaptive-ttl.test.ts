@@ -1,6 +1,6 @@
 /** TTL caps by what was seen to change, for servers that tell nobody of their changes. */
 import { test } from 'tap'
-import { adaptiveTtlNames } from '../../src/base/limits.ts'
+import { adaptiveTtlNames } from '../../src/base/transfer-limits.ts'
 import { AdaptiveTtl } from '../../src/cache/adaptive-ttl.ts'
 import { RCODE, RRTYPE } from '../../src/wire/iana.ts'
 import { parseName, type DomainName } from '../../src/wire/name.ts'

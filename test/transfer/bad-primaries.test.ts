@@ -12,7 +12,7 @@ import {
   mirrorReconnectMaxMs,
   mirrorRetryMaxMs,
   strayTransferMessages
-} from '../../src/base/limits.ts'
+} from '../../src/base/transfer-limits.ts'
 import type { MirroredZone } from '../../src/transfer/mirrored-zone.ts'
 import { PeerMirror, type PeerMirrorOptions } from '../../src/transfer/peer-mirror.ts'
 import { privateType } from '../../src/transfer/private-records.ts'

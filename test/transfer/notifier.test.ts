@@ -6,7 +6,7 @@ import {
   notifyPeers,
   notifyTries,
   notifyZonesPerServer
-} from '../../src/base/limits.ts'
+} from '../../src/base/transfer-limits.ts'
 import { Notifier } from '../../src/transfer/notifier.ts'
 import { makeTransferStats } from '../../src/transfer/transfer-stats.ts'
 import { parseName, type DomainName } from '../../src/wire/name.ts'

@@ -1,6 +1,6 @@
 /** Zones given away: whole, as differences, suffixes alone, what the export policy shows; equal record by record. */
 import { test } from 'tap'
-import { transferMessageOctets, transferTimeoutMs } from '../../src/base/limits.ts'
+import { transferMessageOctets, transferTimeoutMs } from '../../src/base/transfer-limits.ts'
 import { Primary } from '../../src/transfer/primary.ts'
 import { nameRecord, stateRecord } from '../../src/transfer/private-records.ts'
 import { decodeMessage } from '../../src/wire/message.ts'

@@ -1,6 +1,10 @@
 /** NOTIFY down connections that a peerdns holds open: told at once, never queued, bounded. */
 import { test } from 'tap'
-import { notifyAnswerTimeoutMs, notifySubscriptionsPerConnection, notifyUnanswered } from '../../src/base/limits.ts'
+import {
+  notifyAnswerTimeoutMs,
+  notifySubscriptionsPerConnection,
+  notifyUnanswered
+} from '../../src/base/transfer-limits.ts'
 import { NetworkSet } from '../../src/base/network.ts'
 import type { Primary } from '../../src/transfer/primary.ts'
 import { ZonePart } from '../../src/transfer/zone-part.ts'
