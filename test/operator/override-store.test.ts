@@ -1,6 +1,9 @@
 /** The store over a real state file: kept over a restart, ended by time, shared, and safe against bad content. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import type { Clock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -103,4 +106,60 @@ test('OverrideStore: what cannot be kept is not in force', async (t) => {
   await off.start()
   await t.rejects(off.act(drain('a', loopClock)), { name: 'OverridePlaceError', message: /overrides: off/ })
   await off.close()
+})
+
+test('OverrideStore: of many processes that change one file at once no change is lost', async (t) => {
+  const path = join(t.testdir({}), 'b.state')
+  const [writers, changes] = [4, 15]
+  const program = fileURLToPath(new URL('../support/state-file-changes.ts', import.meta.url))
+  const codes = await Promise.all(
+    Array.from({ length: writers }, async (_, at) => {
+      const child = spawn(process.execPath, [program, path, `w${at}`, String(changes)], { stdio: 'inherit' })
+      return (await once(child, 'exit'))[0] as number | null
+    })
+  )
+  t.same(
+    codes,
+    Array.from({ length: writers }, () => 0)
+  )
+  const { drainedPeers } = JSON.parse(readFileSync(path, 'utf8')) as { drainedPeers: object }
+  t.equal(Object.keys(drainedPeers).length, writers * changes)
+  t.same(readdirSync(join(path, '..')), ['b.state'], 'nothing is left beside it')
+})
+
+/** Real time, but faster. */
+const quickClock = (times: number): Clock => ({
+  ...loopClock,
+  nowMs: () => loopClock.nowMs() * times,
+  after: (delayMs, callback) => loopClock.after(delayMs / times, callback)
+})
+
+test('OverrideStore: a lock that a crash left behind is taken away, one that is in use is waited for', async (t) => {
+  const path = join(t.testdir({}), 'b.state')
+  const store = new OverrideStore({
+    place: new StateFile(path, quickClock(20)),
+    clock: loopClock,
+    log: silentLog,
+    onChange: () => {},
+    onProblem: () => {}
+  })
+  await store.start()
+  t.teardown(() => store.close())
+  // Timers of clocks do not keep a process alive.
+  const alive = setInterval(() => {}, 1_000)
+  t.teardown(() => clearInterval(alive))
+  writeFileSync(`${path}.lock`, 'left by somebody')
+  await store.act(drain('a', loopClock))
+  t.same([...store.holding.drainedPeers.keys()], ['a'])
+  t.same(readdirSync(join(path, '..')), ['b.state'])
+  // Another holder each time it is looked at: it is alive.
+  let turn = 0
+  const busy = setInterval(() => writeFileSync(`${path}.lock`, `holder ${turn++}`), 10)
+  writeFileSync(`${path}.lock`, 'holder')
+  await t.rejects(store.act(drain('b', loopClock)), /cannot be written \(another process/)
+  clearInterval(busy)
+  rmSync(`${path}.lock`)
+  t.same([...store.holding.drainedPeers.keys()], ['a'], 'nothing was changed')
+  await store.act(drain('b', loopClock))
+  t.same([...store.holding.drainedPeers.keys()], ['a', 'b'])
 })
