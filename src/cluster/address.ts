@@ -14,6 +14,9 @@ const maxAddressCharacters = 45
 /** What nearly all addresses look like, and are in canonical spelling then. */
 const plainIPv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?=\d)|$)){4}$/
 
+const dot = 0x2e
+const zero = 0x30
+
 const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
 
 /** The one spelling of an address out of a Kubernetes object, or null where it is no address. */
@@ -33,10 +36,22 @@ export const isIPv6 = (address: string): boolean => address.includes(':')
 
 /** The four or sixteen octets of an address that `canonicalAddress` gave, one character each: RDATA of A or AAAA. */
 export function addressOctets(address: string): string {
-  if (plainIPv4.test(address)) return String.fromCharCode(...address.split('.').map(Number))
+  if (!isIPv6(address)) return ipv4Octets(address)
   const octets = parseIpv6(address)
   if (octets === null) throw new TypeError(`not a canonical address: ${address}`)
   return octetsToText(octets)
+}
+
+/** Of an IPv4 address in canonical spelling, read digit by digit: each endpoint has one. */
+function ipv4Octets(address: string): string {
+  if (!plainIPv4.test(address)) throw new TypeError(`not a canonical address: ${address}`)
+  const octets = [0, 0, 0, 0]
+  for (let at = 0, place = 0; at < address.length; at++) {
+    const code = address.charCodeAt(at)
+    if (code === dot) place++
+    else octets[place] = octets[place]! * 10 + code - zero
+  }
+  return String.fromCharCode(octets[0]!, octets[1]!, octets[2]!, octets[3]!)
 }
 
 /**
@@ -44,7 +59,8 @@ export function addressOctets(address: string): string {
  * `fd00--0`, which reads as the same address.
  */
 export function addressToLabel(address: string): string {
-  const label = address.replaceAll('.', '-').replaceAll(':', '-')
+  if (!isIPv6(address)) return address.replaceAll('.', '-')
+  const label = address.replaceAll(':', '-')
   return label.endsWith('-') ? label + '0' : label
 }
 

@@ -8,8 +8,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { RRTYPE } from '../wire/iana.ts'
-import { parentOf } from '../wire/name.ts'
-import type { DomainName } from '../wire/name.ts'
+import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { Synthesize, ZoneLookup, ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
@@ -17,22 +16,18 @@ import { isOfSameZones, sameTexts, type ClusterOptions } from './cluster-options
 import { EditBatch, isHidden, type ZoneCopies } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { ExportZones } from './export-zone.ts'
-import { collectHandWritten, extraApexes } from './hand-written.ts'
-import type { HandWrittenRecords } from './hand-written.ts'
+import { collectHandWritten, extraApexes, type HandWrittenRecords } from './hand-written.ts'
 import { checkedAddresses, recordsInBoth, servicesBetween, type CheckedAddress } from './healthy-addresses.ts'
-import { LeftOutObjects } from './left-out.ts'
-import type { LeftOutObject } from './left-out.ts'
+import { LeftOutObjects, type LeftOutObject } from './left-out.ts'
 import type { ObjectEvent } from './object-event.ts'
 import { ObjectTables, serviceKey } from './object-tables.ts'
-import { isObjectKind } from './objects.ts'
-import type { KubernetesObject, ObjectKind, Pod } from './objects.ts'
+import { isObjectKind, type KubernetesObject, type ObjectKind, type Pod } from './objects.ts'
 import { buildPodRecords, synthesizePod } from './pod-records.ts'
 import { PodZone } from './pod-zone.ts'
 import { nameBelow } from './record-sets.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
-import { describeIn } from './service-description.ts'
-import type { ServiceDescription } from './service-description.ts'
+import { describeIn, type ServiceDescription } from './service-description.ts'
 import { ServiceZone } from './service-zone.ts'
 import { makeZone, nameServerOf, nameServerSets, versionSet } from './zone-making.ts'
 
@@ -71,6 +66,7 @@ export class ClusterZones {
   /** The cluster zone as others get it. */
   readonly exports: ExportZones
   readonly #copies: ZoneCopies
+  readonly #stores = (): readonly ZoneStore[] => [...this.zones.all(), ...this.exports.stores]
   #options: ClusterOptions
   #handWritten: HandWrittenRecords
   /** Services that wait for their endpoints while everything is read for the first time; null: nothing waits. */
@@ -119,6 +115,7 @@ export class ClusterZones {
 
   markSynced(): void {
     this.#hasSynced = true
+    for (const store of this.#stores()) store.endLoading()
   }
 
   /**
@@ -127,6 +124,7 @@ export class ClusterZones {
    */
   deferServices(): void {
     this.#deferred = new Set()
+    for (const store of this.#stores()) store.beginLoading()
   }
 
   /** Computes at most so many of the Services that still wait; whether there are more. */

@@ -10,7 +10,7 @@ import { publishEndpoints } from './endpoints.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { nameBelow, RecordSets } from './record-sets.ts'
 import type { ServiceImport } from './service-objects.ts'
-import { addPort, addVirtualAddresses } from './service-records.ts'
+import { addTarget, addVirtualAddresses, openPorts } from './service-records.ts'
 import type { Pointer, ServiceRecords } from './service-records.ts'
 
 /**
@@ -45,7 +45,7 @@ export function buildClustersetRecords(
     if (host === null) continue
     sets.addAddress(host, octets)
     pointers.push({ address, target: host })
-    for (const port of ports) addPort(sets, owner, port, host)
+    addTarget(openPorts(sets, owner, ports), host)
   }
   return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
 }

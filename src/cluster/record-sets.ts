@@ -26,11 +26,21 @@ export class RecordSets {
   }
 
   add(owner: DomainName, type: number, rdata: string): void {
+    this.open(owner, type).push(rdata)
+  }
+
+  /** Where to put the RDATA of many records of one owner and type. */
+  open(owner: DomainName, type: number): string[] {
     const sets = this.#open.get(owner)
-    const set = sets?.find((set) => set.type === type)
-    if (set !== undefined) set.rdata.push(rdata)
-    else if (sets !== undefined) sets.push({ type, rdata: [rdata] })
-    else this.#open.set(owner, [{ type, rdata: [rdata] }])
+    if (sets === undefined) {
+      const rdata: string[] = []
+      this.#open.set(owner, [{ type, rdata }])
+      return rdata
+    }
+    for (const set of sets) if (set.type === type) return set.rdata
+    const rdata: string[] = []
+    sets.push({ type, rdata })
+    return rdata
   }
 
   /** The A or AAAA record of an address's octets. */
@@ -38,15 +48,11 @@ export class RecordSets {
     this.add(owner, octets.length === 4 ? RRTYPE.A : RRTYPE.AAAA, octets)
   }
 
-  /** Priority is 0; the weight is shared out among all SRV records of the owner. */
-  addSrv(owner: DomainName, port: number, target: DomainName): void {
-    this.add(owner, RRTYPE.SRV, u16(port) + target)
-  }
-
   finish(): DraftSet[] {
     const drafts: DraftSet[] = []
     for (const [owner, sets] of this.#open) {
       for (const { type, rdata } of sets) {
+        if (rdata.length === 0) continue
         const ordered = inOrder(rdata)
         const complete = type === RRTYPE.SRV ? withWeights(ordered) : ordered
         drafts.push({ owner, type, ttlSeconds: this.#ttlSeconds, rdata: complete })
@@ -55,6 +61,9 @@ export class RecordSets {
     return drafts
   }
 }
+
+/** What stands in an SRV record before the target, but for priority and weight: those follow from the number of records. */
+export const portOctets = (port: number): string => u16(port)
 
 const u16 = (value: number): string => String.fromCharCode(value >> 8, value & 0xff)
 

@@ -17,7 +17,12 @@ function parts(octets: readonly number[]): string[] {
 
 /** The owner of the PTR record of an address in canonical spelling. RFC 1035 §3.5, RFC 3596 §2.5. */
 export function reverseName(address: string): DomainName {
-  if (!isIPv6(address)) return joinLabels(address.split('.').reverse(), in4)
+  if (!isIPv6(address)) {
+    // Nothing but digits, so nothing has to be checked or put in lower case.
+    let owner: string = in4
+    for (const part of address.split('.')) owner = String.fromCharCode(part.length) + part + owner
+    return owner as DomainName
+  }
   return joinLabels(parts([...Buffer.from(addressOctets(address), 'latin1')]).reverse(), in6)
 }
 

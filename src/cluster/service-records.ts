@@ -11,7 +11,7 @@ import { addressOctets } from './address.ts'
 import { publishEndpoints } from './endpoints.ts'
 import type { PublishedEndpoint } from './endpoints.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
-import { nameBelow, RecordSets } from './record-sets.ts'
+import { nameBelow, portOctets, RecordSets } from './record-sets.ts'
 import type { DraftSet } from './record-sets.ts'
 import type { Port, Service, ServiceImport } from './service-objects.ts'
 
@@ -29,13 +29,27 @@ export type ServiceRecords = Readonly<{
   ttlSeconds: number
 }>
 
-/** Writes SRV at `_port._proto.<owner>` and at the owner itself, as far as the port has a number and a name. */
-export function addPort(sets: RecordSets, owner: DomainName, port: Port, target: DomainName): void {
-  if (port.port === 0) return
-  sets.addSrv(owner, port.port, target)
-  if (port.name === '') return
-  const portOwner = nameBelow([`_${port.name}`, `_${port.protocol}`], owner)
-  if (portOwner !== null) sets.addSrv(portOwner, port.port, target)
+/** The SRV records that one port makes, whatever their targets: where they stand, and what stands before the target. */
+export type PortRecords = Readonly<{ octets: string; sets: readonly string[][] }>
+
+/** SRV at `_port._proto.<owner>` and at the owner itself, as far as the ports have a number and a name. */
+export function openPorts(sets: RecordSets, owner: DomainName, ports: readonly Port[]): PortRecords[] {
+  const opened: PortRecords[] = []
+  for (const { port, name, protocol } of ports) {
+    if (port === 0) continue
+    const portOwner = name === '' ? null : nameBelow([`_${name}`, `_${protocol}`], owner)
+    const all = portOwner === null ? [owner] : [owner, portOwner]
+    opened.push({ octets: portOctets(port), sets: all.map((at) => sets.open(at, RRTYPE.SRV)) })
+  }
+  return opened
+}
+
+/** Writes the SRV records of ports with this target. */
+export function addTarget(ports: readonly PortRecords[], target: DomainName): void {
+  for (const { octets, sets } of ports) {
+    const rdata = octets + target
+    for (const set of sets) set.push(rdata)
+  }
 }
 
 /** Writes an endpoint's address at its own name, where its PTR record points; null where that would be too long. */
@@ -75,10 +89,15 @@ export function buildServiceRecords(
   if (service.externalName !== null) {
     sets.add(owner, RRTYPE.CNAME, service.externalName)
   } else if (service.serviceType === 'headless') {
+    let ports: readonly Port[] | null = null
+    let opened: readonly PortRecords[] = []
     for (const endpoint of endpoints) {
       sets.addAddress(owner, endpoint.octets)
       const host = addEndpointName(sets, owner, endpoint, pointers)
-      if (host !== null) for (const port of endpoint.ports) addPort(sets, owner, port, host)
+      if (host === null) continue
+      // Endpoints of one slice share the very same list.
+      if (endpoint.ports !== ports) opened = openPorts(sets, owner, (ports = endpoint.ports))
+      addTarget(opened, host)
     }
   } else if (service.clusterIPs.length === 0) {
     // An address was never allocated, which only files can hold: the name exists, and no record is made up.
@@ -102,7 +121,7 @@ export function addVirtualAddresses(
     sets.addAddress(owner, addressOctets(address))
     pointers.push({ address, target: owner })
   }
-  for (const port of ports) addPort(sets, owner, port, owner)
+  addTarget(openPorts(sets, owner, ports), owner)
 }
 
 /** A ServiceImport answered in the cluster zone as if it were a Service with its ClusterSetIP (`importsInZone`). */

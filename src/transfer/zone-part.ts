@@ -98,7 +98,7 @@ export class ZonePart {
   }
 
   isTouchedBy(batch: ZoneChange): boolean {
-    if (this.isWhole) return true
+    if (this.isWhole || batch.isWhole === true) return true
     return (
       batch.sets.some((set) => this.#hasSet(set.owner, set.type)) ||
       batch.services.some(({ owner }) => this.#has(owner)) ||

@@ -132,15 +132,18 @@ export function labelCount(name: DomainName): number {
  */
 export function joinLabels(labels: readonly string[], suffix: DomainName): DomainName {
   let name = ''
+  let isLower = true
   for (const label of labels) {
     if (label.length === 0 || label.length > maxLabelOctets) throw new WireError('BAD_LABEL', 0)
     for (let at = 0; at < label.length; at++) {
-      if (label.charCodeAt(at) > 255) throw new WireError('BAD_LABEL', at, 'a character that is no octet')
+      const octet = label.charCodeAt(at)
+      if (octet > 255) throw new WireError('BAD_LABEL', at, 'a character that is no octet')
+      if (isUpper(octet)) isLower = false
     }
     name += String.fromCharCode(label.length) + label
   }
   if (name.length + suffix.length > maxNameOctets) throw new WireError('NAME_TOO_LONG', 0)
-  return (lowerCase(name) + suffix) as DomainName
+  return ((isLower ? name : lowerCase(name)) + suffix) as DomainName
 }
 
 /** Whether the name is the ancestor itself or below it. */

@@ -39,6 +39,8 @@ export class NameTree {
   /** Names that came or went since the last `takeExistenceChanges`. */
   #existence = new Map<DomainName, boolean>()
   #rrsets = 0
+  /** The node that the last new name was put below: names of one Service come one after the other. */
+  #lastParent: Readonly<{ name: DomainName; node: NameNode }> | null = null
 
   /** Begins with the apex alone, which always exists. */
   constructor(apex: DomainName) {
@@ -145,13 +147,25 @@ export class NameTree {
   #add(name: DomainName, entry: NameEntry): void {
     this.#entries.set(name, entry)
     this.#noteExistence(name, true)
-    this.#node(parentOf(name)!).children += 1
+    this.#parent(name).children += 1
+  }
+
+  /** The node one label above, made where there is none. */
+  #parent(name: DomainName): NameNode {
+    const last = this.#lastParent
+    if (last !== null && name.length - name.charCodeAt(0) - 1 === last.name.length && name.endsWith(last.name))
+      return last.node
+    const above = parentOf(name)!
+    const node = this.#node(above)
+    this.#lastParent = { name: above, node }
+    return node
   }
 
   #prune(name: DomainName, node: NameNode): void {
     if (node.isNamed || node.children > 0 || name === this.#apex) return
     if (node.answers.length === 0) this.#delete(name)
     else if (node.answers.length === 1 && node.alias === null) this.#entries.set(name, node.answers[0]!)
+    this.#lastParent = null
   }
 
   #delete(name: DomainName): void {

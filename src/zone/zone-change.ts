@@ -37,6 +37,8 @@ export type ZoneChange = Readonly<{
   toSerial: number
   /** When it happened, or the first of what it gathers, by the wall clock of where it happened; milliseconds since 1970. */
   originAtMs: number
+  /** Anything may be another now, and what is not told: a zone has been read whole for the first time. */
+  isWhole?: true
   /** Where several changes became one: the names that were touched later than that. */
   late?: readonly LateChange[]
   /** When this store learned of it, by our own wall clock. */

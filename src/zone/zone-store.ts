@@ -11,22 +11,17 @@ import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import { Journal } from './journal.ts'
 import { ChangeBatch, type GatheredChange } from './change-batch.ts'
-import { findAnswer, NameTree, type FoundAlias, type FoundAnswer } from './name-tree.ts'
+import { findAnswer, NameTree } from './name-tree.ts'
 import { isLaterSerial, nextSerial, serialFromTime } from './serial.ts'
 import { negativeSoaOf, soaRRset, type SoaFields } from './soa.ts'
 import type { ServiceState, ZoneChange } from './zone-change.ts'
+import { ZoneListeners, type ZoneListener } from './zone-listeners.ts'
+import { nodata, nxdomain, type Synthesize, type ZoneLookup } from './zone-lookup.ts'
 import { differences, startsFrom, type ZoneDifference, type ZoneEdit, type ZoneState } from './zone-edit.ts'
 
 export type { ZoneEdit } from './zone-edit.ts'
-
-export type ZoneLookup =
-  | FoundAnswer // of the asked type; for ANY one RRset (RFC 8482 §4.1)
-  | FoundAlias // a CNAME at the name, while another type was asked
-  | Readonly<{ kind: 'nodata' }>
-  | Readonly<{ kind: 'nxdomain' }>
-
-/** Answers computed from the name instead of kept (pod records in mode insecure); null: not mine. Never throws. */
-export type Synthesize = (qname: DomainName, qtype: number) => ZoneLookup | null
+export type { ZoneListener } from './zone-listeners.ts'
+export type { Synthesize, ZoneLookup } from './zone-lookup.ts'
 
 export type ZoneStoreOptions = {
   apex: DomainName
@@ -54,13 +49,8 @@ export type ZoneStoreOptions = {
  */
 export type ReplayOutcome = 'applied' | 'other-history' | 'mismatch'
 
-export type ZoneListener = (change: ZoneChange) => void
-
 /** By wall clocks: when the earliest change of a batch happened where it happened, and when this store learned of it. */
 export type BatchTimes = Readonly<{ originAtMs: number; learnedAtMs: number }>
-
-const nodata: ZoneLookup = { kind: 'nodata' }
-const nxdomain: ZoneLookup = { kind: 'nxdomain' }
 
 export class ZoneStore {
   readonly apex: DomainName
@@ -70,8 +60,8 @@ export class ZoneStore {
   readonly #synthesize: Synthesize | null
   readonly #tree: NameTree
   readonly #services = new Map<DomainName, ServiceState>()
-  readonly #listeners = new Set<ZoneListener>()
-  readonly #batchListeners = new Set<ZoneListener>()
+  readonly #listeners = new ZoneListeners()
+  readonly #batchListeners = new ZoneListeners()
   readonly #batch = new ChangeBatch()
   readonly #gatherMs: number
   readonly #state: ZoneState = {
@@ -89,7 +79,7 @@ export class ZoneStore {
   #batchedAtMs = Number.NEGATIVE_INFINITY
   #cancelBatch: Cancel | null = null
   #afterBatch: (() => void)[] = []
-  #isNotifying = false
+  #isLoading = false
 
   constructor(options: ZoneStoreOptions) {
     if (options.ns !== null && (options.ns.owner !== options.apex || options.ns.type !== RRTYPE.NS))
@@ -212,19 +202,19 @@ export class ZoneStore {
     const difference = differences(edit, this.apex, this.#state)
     if (difference.sets.length + difference.services.length + difference.names.length === 0) return null
     const gathered = this.#carryOut(difference, edit.originAtMs)
-    const waitMs = this.#batchedAtMs + this.#gatherMs - this.#clock.nowMs()
     const isAlone = this.#batch.isEmpty
-    this.#batch.add(gathered)
+    if (!this.#isLoading) this.#batch.add(gathered)
+    const waitMs = this.#batchedAtMs + this.#gatherMs - this.#clock.nowMs()
     // A timer may come a moment early; the serials count the same ticks.
-    if (this.#gatherMs > 0 && waitMs > 0) {
-      this.#cancelBatch ??= this.#clock.after(waitMs, () => this.#endBatch())
+    if (this.#isLoading || (this.#gatherMs > 0 && waitMs > 0)) {
+      if (!this.#isLoading) this.#cancelBatch ??= this.#clock.after(waitMs, () => this.#endBatch())
       const change = this.#changeOf(gathered, this.#serial, this.#serial)
-      this.#notify(this.#listeners, change)
+      this.#listeners.tell(change)
       return change
     }
     const batch = this.#takeBatch()
     const change = isAlone && batch !== null ? batch : this.#changeOf(gathered, this.#serial, this.#serial)
-    this.#notify(this.#listeners, change)
+    this.#listeners.tell(change)
     this.#tellBatch(batch)
     return change
   }
@@ -240,7 +230,7 @@ export class ZoneStore {
     const difference = differences(change, this.apex, this.#state)
     const gathered = { ...this.#carryOut(difference, change.originAtMs), ...(change.late && { late: change.late }) }
     const batch = this.#commit(gathered, change.toSerial)
-    this.#notify(this.#listeners, batch)
+    this.#listeners.tell(batch)
     this.#tellBatch(batch)
     return 'applied'
   }
@@ -255,13 +245,38 @@ export class ZoneStore {
   }
 
   /**
+   * Says that all of it is read for the first time now, and nobody may take it yet: until `endLoading`, look-ups and
+   * listeners get each change at once, and neither serial nor journal knows of it: that takes a quarter of the time.
+   */
+  beginLoading(): void {
+    this.#endBatch()
+    this.#isLoading = true
+  }
+
+  /** Ends that: what is there has a serial of its own, behind all that were told, and no way leads there from those. */
+  endLoading(): void {
+    if (!this.#isLoading) return
+    this.#isLoading = false
+    const fromSerial = this.#serial
+    this.#forgetHistory(fromSerial)
+    const times = { originAtMs: this.#lastChangeAtMs, learnedAtMs: this.#lastChangeAtMs }
+    this.#lastBatch = times
+    const nothing = { sets: [], services: [], names: [], existence: [] }
+    this.#tellBatch({ ...this.#changeOf({ ...times, ...nothing }, fromSerial, this.#serial), isWhole: true })
+  }
+
+  /**
    * Goes on behind the serials of a store that this one takes the place of, and forgets its journal: none of the
    * serials told so far is of this history.
    */
   takeOverFrom(other: ZoneStore): void {
     this.#endBatch()
     const above = isLaterSerial(other.serial, this.#serial) ? other.serial : this.#serial
-    this.#setSerial(nextSerial(above, this.#clock.epochMs()))
+    this.#forgetHistory(above)
+  }
+
+  #forgetHistory(behind: number): void {
+    this.#setSerial(nextSerial(behind, this.#clock.epochMs()))
     this.#journal = new Journal(this.#serial)
   }
 
@@ -270,14 +285,12 @@ export class ZoneStore {
    * must not edit this zone. When listeners throw, the others are still called, and then the first error is thrown.
    */
   subscribe(listener: ZoneListener): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** As `subscribe`, but after each batch, when serial and journal have it: what leaves this server follows batches. */
   subscribeBatches(listener: ZoneListener): () => void {
-    this.#batchListeners.add(listener)
-    return () => void this.#batchListeners.delete(listener)
+    return this.#batchListeners.add(listener)
   }
 
   /**
@@ -372,27 +385,14 @@ export class ZoneStore {
     const waiting = this.#afterBatch
     this.#afterBatch = []
     try {
-      if (batch !== null) this.#notify(this.#batchListeners, batch)
+      if (batch !== null) this.#batchListeners.tell(batch)
     } finally {
       for (const callback of waiting) callback()
     }
   }
 
-  #notify(listeners: ReadonlySet<ZoneListener>, change: ZoneChange): void {
-    const errors: unknown[] = []
-    this.#isNotifying = true
-    for (const listener of listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        errors.push(error)
-      }
-    }
-    this.#isNotifying = false
-    if (errors.length > 0) throw errors[0]
-  }
-
   #refuseWhileNotifying(): void {
-    if (this.#isNotifying) throw new Error('a listener edits the zone that it listens to')
+    if (this.#listeners.isTelling || this.#batchListeners.isTelling)
+      throw new Error('a listener edits the zone that it listens to')
   }
 }

@@ -7,7 +7,20 @@ import { readSoa } from '../../src/wire/rdata.ts'
 import type { RRset } from '../../src/wire/rr.ts'
 import type { ZoneChange } from '../../src/zone/zone-change.ts'
 import { rrset, soa } from '../support/records.ts'
-import { ask, eventsFor, recordLines, reverseNameOf, stateOf, ttlOf, zonesFor, zonesForYaml } from './fixture.ts'
+import { ClusterZones } from '../../src/cluster/cluster-zones.ts'
+import { ManualClock } from '../support/manual-clock.ts'
+import {
+  ask,
+  defaultOptions,
+  eventsFor,
+  readYaml,
+  recordLines,
+  reverseNameOf,
+  stateOf,
+  ttlOf,
+  zonesFor,
+  zonesForYaml
+} from './fixture.ts'
 import type { Raw } from './fixture.ts'
 
 const service = (name: string, spec: Raw, metadata: Raw = {}): Raw => ({
@@ -404,4 +417,23 @@ test('ClusterZones follows a Pod that changes its address or finishes', async (t
   )
   t.same(ask(zones, name('10.0.0.2'), 'A'), ['NXDOMAIN'])
   t.same(ask(zones, 'shop.pod.cluster.local', 'A'), ['NXDOMAIN'])
+})
+
+test('ClusterZones: what is read for the first time has one serial, and nobody can go on from before', async (t) => {
+  const objects = readYaml(`
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {clusterIP: None}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, endpoints: [{addresses: [10.1.0.1]}, {addresses: [10.1.0.2]}], ports: [{name: http, port: 80}]}
+`)
+  const zones = new ClusterZones(defaultOptions, new ManualClock())
+  const { serial } = zones.zone
+  zones.deferServices()
+  zones.apply(eventsFor(objects), 0)
+  while (zones.writeDeferred(1, 0));
+  t.same(ask(zones, 'web.shop.svc.cluster.local', 'A'), ['10.1.0.1', '10.1.0.2'])
+  t.equal(zones.zone.serial, serial)
+  zones.markSynced()
+  t.ok(zones.zone.serial > serial)
+  t.equal(zones.zone.changesSince(serial), null)
+  t.same(recordLines(zones.zone), recordLines(zonesFor(objects).zone))
 })

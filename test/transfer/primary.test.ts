@@ -223,6 +223,22 @@ test('Primary: slow readers hold one message, are cut after a time, and let othe
   t.equal(primary.stats.brokenTotal, 12)
 })
 
+test('Primary: once a zone has been read whole, each part of it is another one', async (t) => {
+  const clock = new ManualClock()
+  const store = newStore(clock)
+  const primary = newPrimary(clock, store)
+  const part = primary.find(parseName('backend.svc.cluster.local'), true)
+  if (typeof part === 'string') throw new Error(part)
+  store.beginLoading()
+  store.apply(serviceEdit('api.backend', ['192.0.2.1']))
+  const { serial } = part
+  clock.advance(100)
+  store.endLoading()
+  t.equal(part.serial, store.serial)
+  t.ok(part.serial > serial)
+  t.equal(part.differencesSince(serial, true), null, 'it has to be taken whole')
+})
+
 test('Primary.find: zones, suffixes, and what the export policy shows', async (t) => {
   const clock = new ManualClock()
   const store = newStore(clock)

@@ -484,3 +484,53 @@ function copyOf(plain: PlainZone, serial: number): ZoneStore {
   if (outcome !== 'applied') throw new Error(outcome)
   return copy
 }
+
+test('ZoneStore: what is loaded is looked up and told at once, and gets one serial at the end', async (t) => {
+  const clock = new ManualClock()
+  const store = newStore({ clock })
+  const { serial } = store
+  const told: ZoneChange[] = []
+  const batches: ZoneChange[] = []
+  store.subscribe((change) => told.push(change))
+  store.subscribeBatches((batch) => batches.push(batch))
+  store.beginLoading()
+  for (const name of ['one', 'two']) {
+    clock.advance(60)
+    store.apply(edit({ sets: [put(rrset(`${name}.svc.cluster.local`, 'A', 5, '192.0.2.1'))], originAtMs: 7 }))
+  }
+  store.apply(edit({ sets: [drop('one.svc.cluster.local', RRTYPE.A)] }))
+  t.equal(lookupText(store, 'two.svc.cluster.local', RRTYPE.A), 'answer 1')
+  t.same(told.map(({ existence }) => existenceText(existence)), [['+one.svc.cluster.local.', '+svc.cluster.local.'], ['+two.svc.cluster.local.'], ['-one.svc.cluster.local.']]) // prettier-ignore
+  t.same([store.serial, batches.length, store.sizes.journalChanges], [serial, 0, 0], 'nobody may go on from here')
+  store.endLoading()
+  t.ok(store.serial > serial)
+  t.equal(store.changesSince(serial), null, 'no way leads here from before')
+  t.same(store.changesSince(store.serial), [])
+  t.match(batches, [{ isWhole: true, fromSerial: serial, toSerial: store.serial, sets: [] }])
+  t.equal(store.lastBatch.learnedAtMs, store.lastChangeAtMs)
+  store.endLoading()
+  t.equal(batches.length, 1, 'only once')
+  const change = store.apply(edit({ names: [{ owner: parseName('a.svc.cluster.local'), exists: true }] }))!
+  t.same(store.changesSince(change.fromSerial), [change], 'and then as always')
+})
+
+test('ZoneStore: names that come and go below one parent leave no trace', async () => {
+  const owner = fc.constantFrom('a.s', 'b.s', 's', 'a.t', 'b.a.s', 't').map((name) => `${name}.svc.cluster.local`)
+  const step = fc.record({ owner, exists: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const store = newStore()
+      const has = new Set<string>()
+      for (const { owner, exists } of steps) {
+        store.apply(edit({ sets: [exists ? put(rrset(owner, 'A', 5, '192.0.2.1')) : drop(owner, RRTYPE.A)] }))
+        if (exists) has.add(owner)
+        else has.delete(owner)
+      }
+      const all = ['a.s', 'b.s', 's', 'a.t', 'b.a.s', 't', 'x'].map((name) => `${name}.svc.cluster.local`)
+      return all.every((name) => {
+        const isThere = [...has].some((owner) => owner === name || owner.endsWith(`.${name}`))
+        return store.exists(parseName(name)) === isThere
+      })
+    })
+  )
+})
