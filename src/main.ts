@@ -250,7 +250,8 @@ export class RunningServer {
     this.mirrors.stop()
     await this.peers.close()
     await this.#admin?.close()
-    this.log.info({ unanswered }, 'stopped')
+    // Where nothing was started, only why is worth a line.
+    if (this.#admin !== null) this.log.info({ unanswered }, 'stopped')
   }
 
   #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {

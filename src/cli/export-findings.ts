@@ -5,13 +5,16 @@ import type { Port, Service } from '../cluster/service-objects.ts'
 import type { Config } from '../config/config.ts'
 
 /** Warnings, one line each. */
-export function exportTexts({ file, transfer, positions }: Config, zones: ClusterZones): string[] {
+export function exportTexts(config: Config, zones: ClusterZones): string[] {
+  const { file, transfer, positions } = config
   const { line, column } = positions.get('transfer') ?? { line: 1, column: 1 }
   const warn = (path: string, text: string): string => `${file}:${line}:${column}: warning: ${path}: ${text}`
   const warnings: string[] = []
   const { address, namespaces, services } = transfer.export
   const isClosed = transfer.allow.networks.length === 0
-  const hasMore = transfer.keys.length + transfer.notify.length + namespaces.length + services.length > 0
+  const takers = new Set([...config.peers, config.cluster.source].map((one) => ('key' in one ? one.key : null)))
+  const keysForOthers = transfer.keys.filter(({ name }) => !takers.has(name))
+  const hasMore = keysForOthers.length + transfer.notify.length + namespaces.length + services.length > 0
   if (isClosed && hasMore) warnings.push(warn('transfer', 'nobody may take zones as long as `transfer.allow` is empty'))
   for (const service of services) {
     const namespace = service.slice(0, service.indexOf('/'))

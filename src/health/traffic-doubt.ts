@@ -60,18 +60,23 @@ export class TrafficDoubt {
   readonly #probeName: DomainName
   readonly #ask: ProbeAsk
   readonly #servers: () => readonly string[]
+  readonly #isDown: (server: string) => boolean
   readonly #onChange: (change: DoubtChange) => void
   readonly #doubted = new Map<string, Doubted>()
   #inDoubt = 0
   #isStopped = false
 
-  /** @param parts `probeName`: an answer for it says nothing, since probes ask for it too. */
+  /**
+   * @param parts `probeName`: an answer for it says nothing, since probes ask for it too. `isDown`: probes fail too, so
+   * that there is nothing to doubt.
+   */
   constructor(
     parts: Readonly<{
       clock: Clock
       probeName: DomainName
       ask: ProbeAsk
       servers: () => readonly string[]
+      isDown: (server: string) => boolean
       onChange: (change: DoubtChange) => void
     }>
   ) {
@@ -79,6 +84,7 @@ export class TrafficDoubt {
     this.#probeName = parts.probeName
     this.#ask = parts.ask
     this.#servers = parts.servers
+    this.#isDown = parts.isDown
     this.#onChange = parts.onChange
   }
 
@@ -88,6 +94,11 @@ export class TrafficDoubt {
     if (this.#isStopped || (!isAnswer && !failures.has(outcome))) return
     if (isAnswer && question.name === this.#probeName) return
     const doubted = this.#of(server)
+    if (!isAnswer && this.#isDown(server)) {
+      // Where there is a doubt already, these are what it is tried with.
+      if (doubted.sinceMs === null) doubted.state = { ...doubted.state, failed: [] }
+      return
+    }
     const { name, type } = question
     doubted.state = nextDoubt(doubted.state, { name, type }, isAnswer, this.#clock.nowMs())
     if (isAnswer) this.#trust(server, doubted)
@@ -157,7 +168,7 @@ export class TrafficDoubt {
     const results = await Promise.all(answered.map(async (question) => this.#isAnswered(server, question)))
     doubted.isChecking = false
     if (!this.#isKnown(server, doubted)) return
-    if (results.includes(true)) {
+    if (results.includes(true) || this.#isDown(server)) {
       doubted.state = { ...doubted.state, failed: [] }
     } else if (isSuspect(doubted.state)) {
       doubted.sinceMs = this.#clock.nowMs()

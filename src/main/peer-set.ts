@@ -109,6 +109,7 @@ class ProbedPeer {
       clock: parts.clock,
       probeName,
       servers: () => this.peer.servers(),
+      isDown: (server) => this.#probes?.health(server) === 'down',
       ask: this.#askAlone(parts, true),
       onChange: ({ server, isDoubtful, reason }) => {
         const change = isDoubtful ? 'up -> doubtful' : 'doubtful -> up'

@@ -102,7 +102,7 @@ export class Asking {
   #giveUp(target: number): void {
     const { match, outcomes } = this.#talk
     const stale = staleOf(this.#parts, this.#query, match, match.policy.targets[target]!)
-    outcomes[target] = { kind: 'unreachable', why: 'silent', isCached: false, stale }
+    outcomes[target] = { kind: 'unreachable', why: 'timeout', isCached: false, stale }
     if (!this.#isDoubtful(target)) this.#late.add(target)
   }
 

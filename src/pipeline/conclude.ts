@@ -2,6 +2,8 @@
 import type { Decision } from '../policy/decide.ts'
 import { isOfSinglePod, readKubernetesName } from '../policy/kubernetes-name.ts'
 import { mergeSections, unionOf } from '../policy/merge.ts'
+import type { Target } from '../policy/policy.ts'
+import { whyLeftOut } from '../policy/standing.ts'
 import { EDE, RCODE } from '../wire/iana.ts'
 import { isAtOrBelow } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
@@ -19,6 +21,7 @@ import {
 import { copyHasExpired } from './from-copy.ts'
 import { staticAddressSet } from './made-here.ts'
 import type { Parts } from './parts.ts'
+import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
 import { healthyAddresses, refreshTarget, type Deliberation } from './target-outcome.ts'
 
@@ -35,10 +38,9 @@ export function conclude(
   const name = (target: number): string => policy.targets[target]!.peer ?? policy.targets[target]!.id
   const why = (targets: readonly number[]): string =>
     targets
-      .map((target) => {
-        const outcome = talk.outcomes[target]
-        return `${name(target)}: ${outcome?.kind === 'unreachable' ? outcome.why : 'not asked'}`
-      })
+      .map(
+        (target) => `${name(target)}: ${whyUnreachable(parts, policy.targets[target]!, talk.outcomes[target] ?? null)}`
+      )
       .join('; ')
   query.trace?.add(parts.clock.nowMs(), {
     step: 'policy',
@@ -70,6 +72,13 @@ export function conclude(
     ede.push({ code: EDE.CACHED_ERROR, text: 'the failure is remembered for a second' })
   }
   return { ...errorAnswer(RCODE.SERVFAIL, ...ede), policy: policy.name }
+}
+
+/** Who is down has one wording, whether it was asked all the same or not. */
+function whyUnreachable(parts: Parts, target: Target, outcome: Outcome | null): string {
+  if (outcome?.kind !== 'unreachable') return 'not asked'
+  const isSilent = outcome.why.split(', ').every((one) => one.endsWith('timeout'))
+  return isSilent && parts.standings.of(target) === 'down' ? whyLeftOut('down') : outcome.why
 }
 
 /** A denial rests on every target that denied, and one of them may have done so a while ago. RFC 2308 §5. */

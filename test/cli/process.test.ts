@@ -149,8 +149,9 @@ test('serve starts nothing where it cannot', async (t) => {
   t.teardown(() => running.stop())
   const file = configFile(t, {})
   writeFileSync(file, config('.').replace('"127.0.0.1:0"]', `"127.0.0.1:${running.port}"]`))
-  const taken = await runInProcess(['serve', '--config', file])
+  const taken = await run(['serve', '--config', file])
   t.equal(taken.code, 1)
+  t.notMatch(taken.out, /stopped/, 'nothing was started')
   t.match(taken.err, new RegExp(`^peerdns: cannot listen on 127\\.0\\.0\\.1:${running.port} \\((udp|tcp)\\): [^\n]*EADDRINUSE[^\n]*\n$`)) // prettier-ignore
 })
 

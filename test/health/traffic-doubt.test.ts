@@ -17,7 +17,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve()
 }
 
-function doubtOf(t: Test, answers: (label: string) => ProbeReply = () => timeout) {
+function doubtOf(t: Test, answers: (label: string) => ProbeReply = () => timeout, isDown = () => false) {
   const clock = new ManualClock()
   const changes: DoubtChange[] = []
   const asked: string[] = []
@@ -25,6 +25,7 @@ function doubtOf(t: Test, answers: (label: string) => ProbeReply = () => timeout
     clock,
     probeName: of('probe').name,
     servers: () => ['a', 'b'],
+    isDown,
     ask: async (_server, { name }, timeoutMs) => {
       const label = nameToText(name).split('.')[0]!
       asked.push(label)
@@ -132,6 +133,46 @@ test('a broken zone costs the others a moment, once: what clients ask meanwhile 
   t.equal(changes.length, 2, 'doubted once, trusted once')
   t.ok(asked.length - length <= 1 + 2_000 / limits.trialMs, `${asked.length - length} checks in 2 s`)
   t.ok(asked.slice(length).every((label) => label === 'other'))
+})
+
+test('what fails at a server that is down says nothing more of it', async (t) => {
+  let isDown = false
+  const { doubt, changes, asked, pass, fail } = doubtOf(
+    t,
+    () => timeout,
+    () => isDown
+  )
+  fail(limits.names - 1)
+  isDown = true
+  fail(limits.names)
+  isDown = false
+  fail(limits.names - 1)
+  await settle()
+  t.same(changes, [], 'failures before it was down are those of its end, and not counted on either')
+  doubt.observe('a', 'answer', of('good'))
+  fail(limits.names)
+  isDown = true
+  await pass(limits.timeoutMs + 20)
+  t.same(asked, ['good'])
+  t.same(changes, [], 'it went down while it was asked again')
+})
+
+test('a server in doubt that goes down is tried on with what failed before', async (t) => {
+  let isDown = false
+  const { doubt, asked, pass, fail } = doubtOf(
+    t,
+    () => timeout,
+    () => isDown
+  )
+  fail(limits.names)
+  await settle()
+  t.ok(doubt.isDoubtful('a'))
+  isDown = true
+  fail(limits.names)
+  await pass(3 * (limits.trialMs + limits.timeoutMs))
+  t.ok(asked.length >= 2, 'tried')
+  t.ok(asked.every((label) => label.startsWith('silent-')))
+  t.ok(doubt.isDoubtful('a'))
 })
 
 test('one name alone, answers in between, old failures, what is abandoned and the name of the probe', async (t) => {

@@ -239,7 +239,7 @@ test('all targets down: search lists are not made to wait, others for at most 50
     const reply = await ask(b, question)
     t.equal(reply.text, 'SERVFAIL', question)
     t.ok(reply.tookMs > 300 && reply.tookMs < 1_200, `${question}: after ${reply.tookMs.toFixed(0)} ms`)
-    t.match(reply.ede, [{ code: 22, text: /^p: a: .*; c: / }], question)
+    t.match(reply.ede, [{ code: 22, text: 'p: a: it is down; c: it is down' }], question)
   }
   a.fault = 'none'
   const early = await ask(b, below('idle'))

@@ -1,4 +1,5 @@
 /** What others get of Services: which addresses, and whether those without endpoints; our own clients see no difference. */
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -129,8 +130,8 @@ void test('check warns of exports that do something else than it seems', async (
   writeFileSync(join(folder, 'objects.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }))
   const file = join(folder, 'config.yaml')
   const head = 'cluster: {name: b, source: {manifests: [objects.json]}}\nforward: []\n'
-  const check = async (transfer: string): Promise<string> => {
-    writeFileSync(file, `${head}transfer:\n  ${transfer}\n`)
+  const check = async (transfer: string, more = ''): Promise<string> => {
+    writeFileSync(file, `${head}transfer:\n  ${transfer}\n${more}`)
     const { out, err } = await command(`check --config ${file}`)
     return out + err
   }
@@ -142,6 +143,11 @@ void test('check warns of exports that do something else than it seems', async (
   t.notMatch(ports, /backend\/(lb|headless|empty):/, 'equal ports, and Services without ClusterIP, are fine')
   t.notMatch(await check('{allow: [any]}'), /warning/)
   t.match(await check('{notify: [192.0.2.1]}'), /warning: transfer: nobody may take zones/)
+  writeFileSync(join(folder, 'secret'), randomBytes(32).toString('base64'))
+  const keys = '{keys: [{name: one, algorithm: hmac-sha256, file: secret}]}'
+  t.match(await check(keys), /warning: transfer: nobody may take zones/, 'a key that nobody uses')
+  const peers = 'peers: {a: {servers: [192.0.2.1], mirror: true, key: one}}\npolicies: [{name: p, dnsName: a.svc.cluster.local, targets: [a]}]\n' // prettier-ignore
+  t.notMatch(await check(keys, peers), /nobody may take zones/, 'a key for taking zones')
   const services = await check('{allow: [any], export: {namespaces: [shop], services: [backend/api]}}')
   t.match(services, /warning: transfer\.export\.services: backend\/api is not exported/)
 })
