@@ -22,9 +22,8 @@ import { openListeners } from './main/listen.ts'
 import { loadOptions } from './main/load-options.ts'
 import { MirrorSet, type TransferParts } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
+import { partsOf } from './main/parts.ts'
 import { PeerSet } from './main/peer-set.ts'
-import { policyTables } from './main/policies.ts'
-import { standingsOf } from './main/standings.ts'
 import { readVersion } from './main/version.ts'
 import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
@@ -32,7 +31,6 @@ import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import type { Listeners } from './server/listeners.ts'
-import { ClientRegions } from './policy/client-regions.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
 
@@ -356,38 +354,7 @@ export class RunningServer {
   }
 
   #parts(): Parts {
-    const config = this.#config
-    const view = this.#view
-    const clusterZones = view.zones
-    return {
-      instanceId: this.#instanceId,
-      clock: this.clock,
-      log: this.log,
-      random,
-      own: {
-        zones: clusterZones.zones,
-        hasSynced: (zone) => view.hasSynced(zone),
-        signOfLifeAgeMs: () => view.signOfLifeAgeMs(),
-        silentForMs: () => view.silentForMs()
-      },
-      primary: this.zonesOut.primary,
-      clusterZone: config.cluster.zone,
-      clustersetZone: config.cluster.clustersetZone,
-      ...policyTables(config, (name) => this.operator.isDisabled(name)),
-      peers: this.peers.targets((peer) => this.mirrors.copiesOf(peer)),
-      standings: standingsOf(this.peers, this.operator),
-      notified: this.mirrors.notified,
-      isDownEndpoint: (address, check) => this.endpoints.isDown(address, check),
-      forward: this.peers.forward,
-      clientRegions: new ClientRegions(config.regions, config.cluster.region),
-      cache: this.#cache,
-      staleRefresh: this.peers.staleRefresh,
-      cacheLimits: config.cache,
-      knownServices: this.#knownServices,
-      freshness: this.freshness,
-      allow: config.allow,
-      logQueriesEvery: config.log.querySample
-    }
+    return partsOf(this, { instanceId: this.#instanceId, random, knownServices: this.#knownServices })
   }
 
   #sweep(): void {

@@ -16,7 +16,8 @@ import { isOfSameZones, sameTexts, type ClusterOptions } from './cluster-options
 import { EditBatch, isHidden, type ZoneCopies } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { ExportZones } from './export-zone.ts'
-import { collectHandWritten, extraApexes, type HandWrittenRecords } from './hand-written.ts'
+import { writeFixed, writeNameServer } from './fixed-records.ts'
+import { collectHandWritten, extraApexes, writeHandWritten, type HandWrittenRecords } from './hand-written.ts'
 import { checkedAddresses, recordsInBoth, servicesBetween, type CheckedAddress } from './healthy-addresses.ts'
 import { LeftOutObjects, type LeftOutObject } from './left-out.ts'
 import type { ObjectEvent } from './object-event.ts'
@@ -29,14 +30,12 @@ import { PointerRecords } from './pointer-records.ts'
 import { reverseZones } from './reverse.ts'
 import { describeIn, type ServiceDescription } from './service-description.ts'
 import { ServiceZone } from './service-zone.ts'
-import { makeZone, nameServerOf, nameServerSets, versionSet } from './zone-making.ts'
+import { makeZone } from './zone-making.ts'
 
 export type { ClusterOptions } from './cluster-options.ts'
 
 const localRank = 0
 const clustersetRank = 1
-/** The types that we generate at names; hand-written ones take their place. */
-const generatedTypes = [RRTYPE.A, RRTYPE.AAAA, RRTYPE.CNAME, RRTYPE.PTR, RRTYPE.SRV, RRTYPE.TXT]
 
 export class ClusterZones {
   /** All zones that we are authoritative for. */
@@ -334,38 +333,18 @@ export class ClusterZones {
     const ofService = this.#tables.dnsServiceAddresses()
     const addresses = ofService.length > 0 ? ofService : this.#options.nsAddresses
     for (const zone of [this.zone, this.clustersetZone]) {
-      const owner = nameServerOf(zone.apex)
-      const sets = nameServerSets(zone.apex, addresses, this.#options.ttlSeconds)
-      for (const type of [RRTYPE.A, RRTYPE.AAAA]) {
-        batch.set(zone, owner, type, sets.find((set) => set.type === type) ?? null)
-      }
-      // The NS record's target exists in any case.
-      batch.name(zone, owner, true)
+      writeNameServer(batch, zone, addresses, this.#options.ttlSeconds)
     }
   }
 
   /** What each zone has whatever the objects. */
   #writeFixed(batch: EditBatch): void {
-    for (const [zone, version] of [
-      [this.zone, '1.1.0'],
-      [this.clustersetZone, '1.0.0']
-    ] as const) {
-      const set = versionSet(zone.apex, version)
-      batch.set(zone, set.owner, set.type, set)
-      batch.name(zone, nameBelow(['svc'], zone.apex)!, true)
-    }
-    batch.name(this.zone, nameBelow(['pod'], this.zone.apex)!, true)
+    writeFixed(batch, this.zone, this.clustersetZone)
     this.#writeNameServer(batch)
   }
 
   #writeHandWritten(batch: EditBatch): void {
-    for (const [owner, sets] of this.#handWritten.byOwner) {
-      const zone = this.zones.find(owner)!
-      for (const type of generatedTypes) {
-        if (isHidden(this.#handWritten.byOwner, owner, type)) batch.setByHand(zone, owner, type, null)
-      }
-      for (const set of sets) batch.setByHand(zone, owner, set.type, set)
-    }
+    writeHandWritten(batch, this.zones, this.#handWritten)
     for (const { name, reason } of this.#handWritten.refused) {
       this.#leftOut.note({ kind: 'records', namespace: '', name, path: '', reason, isServed: false })
     }

@@ -3,7 +3,12 @@ import { RRTYPE, typeToText } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText } from '../wire/name.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import type { Zones } from '../zone/zones.ts'
+import { isHidden, type EditBatch } from './edit-batch.ts'
 import { inOrder, octetsToText, toRRsets } from './record-sets.ts'
+
+/** The types that we generate at names; hand-written ones take their place. */
+const generatedTypes = [RRTYPE.A, RRTYPE.AAAA, RRTYPE.CNAME, RRTYPE.PTR, RRTYPE.SRV, RRTYPE.TXT]
 
 export type HandWrittenRecords = Readonly<{
   byOwner: ReadonlyMap<DomainName, readonly RRset[]>
@@ -54,4 +59,13 @@ export function extraApexes(
     extra.push(given[0] ?? owner)
   }
   return extra
+}
+
+/** Puts them where they belong, and takes away what was generated in their place. Every one has a zone in `zones`. */
+export function writeHandWritten(batch: EditBatch, zones: Zones, { byOwner }: HandWrittenRecords): void {
+  for (const [owner, sets] of byOwner) {
+    const zone = zones.find(owner)!
+    for (const type of generatedTypes) if (isHidden(byOwner, owner, type)) batch.setByHand(zone, owner, type, null)
+    for (const set of sets) batch.setByHand(zone, owner, set.type, set)
+  }
 }
