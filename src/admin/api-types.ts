@@ -196,6 +196,8 @@ export type SimulatedOrderJson = Readonly<{
 export type SimulationJson = Readonly<{
   policy: string
   down: readonly string[]
+  /** For whom it holds; `region` is empty where none is known. */
+  client: Readonly<{ address: string; region: string }>
   now: SimulatedOrderJson
   ifDown: SimulatedOrderJson
   /** Nobody could be asked: stale answers for so long, then SERVFAIL; null: somebody can. */

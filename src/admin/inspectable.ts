@@ -124,6 +124,10 @@ export type SimulationQuestion = Readonly<{
   policy: string
   /** Peers that are taken to be down. */
   down: readonly string[]
+  /** Who asks; null: the first address that the policy is for, or 127.0.0.1. */
+  clientAddress: string | null
+  /** Where who asks is taken to be; null: where `regions` has its address. */
+  region: string | null
   /** Names that are answered both ways; empty: those that are cached of the policy's targets. */
   names: readonly DomainName[]
 }>
@@ -138,6 +142,9 @@ export type SimulatedOrder = Readonly<{
 }>
 
 export type Simulation = Readonly<{
+  /** For whom it holds. `region` '' where none is known. */
+  clientAddress: string
+  region: string
   now: SimulatedOrder
   ifDown: SimulatedOrder
   /** Nobody could be asked: stale answers for so long, then SERVFAIL; null: somebody can. */

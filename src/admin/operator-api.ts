@@ -6,6 +6,7 @@
 import { inBackticks, TextError } from '../base/errors.ts'
 import { overrideMaxMs, overrideTextCharacters, simulatedNames } from '../base/limits.ts'
 import { durationToText, parseDurationMs } from '../base/quantity.ts'
+import type { Config } from '../config/config.ts'
 import type { Override, OverrideAction } from '../operator/overrides.ts'
 import { typeToText } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
@@ -13,7 +14,7 @@ import type { ActionJson, EventsJson, SimulationJson } from './api-types.ts'
 import type { Inspectable } from './inspectable.ts'
 import { presentEvent, presentOverride, presentOverrides } from './present-overrides.ts'
 import { errorReply, jsonReply, type AdminRequest, type Handler, type Reply } from './reply.ts'
-import { readNameOf, refuseOthers } from './request-values.ts'
+import { readNameOf, readOptionalAddress, refuseOthers } from './request-values.ts'
 import type { Route } from './router.ts'
 
 const root = '/api/v1'
@@ -54,23 +55,35 @@ function events(inspect: Inspectable, since: string | null): EventsJson {
 function simulateHandler(inspect: Inspectable): Handler {
   let isRunning = false
   return async ({ params, query }) => {
-    refuseOthers(query, ['down', 'name'])
+    refuseOthers(query, ['down', 'name', 'client', 'region'])
     const policy = params['name']!
     const down = query.getAll('down')
     const names = query.getAll('name').map((name) => readNameOf('name', name))
-    const peers = inspect.config().peers.map(({ name }) => name)
+    const config = inspect.config()
+    const peers = config.peers.map(({ name }) => name)
     const stranger = down.find((name) => !peers.includes(name))
     if (stranger !== undefined) return unknown('peer', stranger, peers)
+    const clientAddress = readOptionalAddress('client', query.get('client'))
+    const { clients } = config.policies.find(({ name }) => name === policy) ?? { clients: null }
+    if (clientAddress !== null && clients?.contains(clientAddress) === false) {
+      throw new TextError(`client: policy ${inBackticks(policy)} is not for ${clientAddress}`)
+    }
+    const region = query.get('region')
+    const regions = regionsOf(config)
+    if (region !== null && !regions.includes(region)) return unknown('region', region, regions)
     if (names.length > simulatedNames) throw new TextError(`name: at most ${simulatedNames} of them`)
     if (isRunning) return errorReply(503, 'a simulation is running already')
     isRunning = true
     try {
-      const result = await inspect.simulate({ policy, down, names })
+      const result = await inspect.simulate({ policy, down, names, clientAddress, region })
       if (result === null) return unknown('policy', policy, inspect.config().policies.map((it) => it.name)) // prettier-ignore
       const answer: SimulationJson = {
         policy,
         down,
-        ...result,
+        client: { address: result.clientAddress, region: result.region },
+        now: result.now,
+        ifDown: result.ifDown,
+        staleForSeconds: result.staleForSeconds,
         names: result.names.map((one) => ({ ...one, name: nameToText(one.name), type: typeToText(one.type) }))
       }
       return jsonReply(200, answer)
@@ -78,6 +91,17 @@ function simulateHandler(inspect: Inspectable): Handler {
       isRunning = false
     }
   }
+}
+
+/** Every region that the configuration speaks of, each once. */
+function regionsOf({ cluster, peers, policies, regions }: Config): string[] {
+  const found = [
+    cluster.region,
+    ...peers.map(({ region }) => region),
+    ...policies.flatMap(({ targets }) => targets.map(({ region }) => region)),
+    ...regions.map(({ region }) => region)
+  ]
+  return [...new Set(found)].filter((region) => region !== '')
 }
 
 async function drain(inspect: Inspectable, request: AdminRequest): Promise<Reply> {
@@ -140,7 +164,7 @@ async function act(inspect: Inspectable, { clientAddress }: AdminRequest, action
   return jsonReply(200, answer)
 }
 
-function unknown(what: 'peer' | 'policy', name: string, known: readonly string[]): Reply {
+function unknown(what: 'peer' | 'policy' | 'region', name: string, known: readonly string[]): Reply {
   const list = known.slice(0, 20).join(', ') || 'none'
   return errorReply(404, `no ${what} is called ${inBackticks(name)}; there are ${list}`)
 }

@@ -61,6 +61,9 @@ export function readAddress(what: string, text: string): string {
 }
 
 /** Refuses a parameter that is not known: it would be ignored in silence. @throws TextError */
+export const readOptionalAddress = (what: string, text: string | null): string | null =>
+  text === null ? null : readAddress(what, text)
+
 export function refuseOthers(query: URLSearchParams, known: readonly string[]): void {
   for (const key of query.keys()) {
     if (!known.includes(key))

@@ -6,7 +6,8 @@ import { wrongUse, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
 import { elapsed, fields, percent, printable, table } from './table.ts'
 
-type SimulateOptions = ListOptions & Readonly<{ down?: readonly string[]; name?: readonly string[] }>
+type SimulateOptions = ListOptions &
+  Readonly<{ down?: readonly string[]; name?: readonly string[]; client?: string; region?: string }>
 
 export function addSimulate(policies: Command, io: CommandIo): void {
   const simulate = policies
@@ -14,15 +15,18 @@ export function addSimulate(policies: Command, io: CommandIo): void {
     .description('what a policy would do if peers were down: order, shares, and answers to names that are in use now')
     .argument('<name>', 'name of the policy')
     .option('--down <peer...>', 'peers that are taken to be down')
+    .option('--client <address>', 'as if this client asked (default: one that the policy is for, else 127.0.0.1)')
+    .option('--region <region>', 'as if the client were in this region (default: where `regions` has its address)')
     .option('--name <name...>', 'names to answer both ways (default: those that are cached of its targets)')
   withExamples(
     withAdmin(withOutput(simulate)),
     'policies simulate backend-from-a --down cluster-a',
-    'policies simulate backend-from-a --down cluster-a --name api.backend.svc.cluster.local'
-  ).action(async (policy: string, { down, name, ...options }: SimulateOptions) => {
+    'policies simulate backend-from-a --down cluster-a --name api.backend.svc.cluster.local',
+    'policies simulate near --down cluster-a --region eu-west'
+  ).action(async (policy: string, { down, name, client, region, ...options }: SimulateOptions) => {
     if (down === undefined) throw wrongUse('--down PEER: which peer is taken to be down')
     const path = `/policies/${encodeURIComponent(policy)}/simulate`
-    const answer = await AdminClient.from(options.admin, io).get<SimulationJson>(path, { down, name })
+    const answer = await AdminClient.from(options.admin, io).get<SimulationJson>(path, { down, name, client, region })
     print(io, options, answer, simulationText)
   })
 }
@@ -32,6 +36,8 @@ function simulationText(simulation: SimulationJson): string {
   const head = fields([
     ['policy', simulation.policy],
     ['down', down.join(', ')],
+    ['client', simulation.client.address],
+    ['region', simulation.client.region || 'none'],
     ['order now', orderText(now)],
     ['order then', staleForSeconds === null ? orderText(ifDown) : nobodyText(staleForSeconds)],
     ['first now', sharesText(now)],

@@ -8,6 +8,7 @@ import { policyOrder } from '../pipeline/by-policy.ts'
 import type { Parts } from '../pipeline/parts.ts'
 import type { Query } from '../pipeline/query.ts'
 import { respond } from '../pipeline/respond.ts'
+import { ClientRegions } from '../policy/client-regions.ts'
 import { PolicyTable } from '../policy/policy-table.ts'
 import type { Policy } from '../policy/policy.ts'
 import { mappedZoneOf, toOurs, toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
@@ -27,7 +28,12 @@ export async function simulate(server: RunningServer, question: SimulationQuesti
   const policies = new PolicyTable([policy], [zone, clustersetZone])
   const staleRefresh = new StaleRefresh(server.clock)
   staleRefresh.stop()
-  const now: Parts = { ...server.dataPlane.parts, policies, withUnenforced: null, staleRefresh }
+  const live = server.dataPlane.parts
+  const [network] = policy.clients?.networks ?? []
+  const clientAddress = question.clientAddress ?? network?.text.split('/')[0] ?? '127.0.0.1'
+  const region = question.region ?? live.clientRegions.regionOf(clientAddress)
+  const clientRegions = new ClientRegions([], region)
+  const now: Parts = { ...live, policies, withUnenforced: null, staleRefresh, clientRegions }
   const down = standingsWith(now.standings, new Set(question.down), 'down')
   const order = policyOrder({ ...now, standings: down }, policy)
   // Where all are down, servers ask them all the same. These would not answer: here nobody asks them.
@@ -36,8 +42,6 @@ export async function simulate(server: RunningServer, question: SimulationQuesti
     ...now,
     standings: isNobodyLeft ? standingsWith(now.standings, new Set(question.down), 'drained') : down
   }
-  const [network] = policy.clients?.networks ?? []
-  const clientAddress = network?.text.split('/')[0] ?? '127.0.0.1'
   const { serveStaleSeconds } = server.config.cache
   const questions = question.names.length > 0 ? question.names.map(addressOf) : cachedQuestions(server, policy)
   const names = await Promise.all(
@@ -48,8 +52,10 @@ export async function simulate(server: RunningServer, question: SimulationQuesti
     }))
   )
   return {
-    now: presentOrder(now, policy, policyOrder(now, policy)),
-    ifDown: presentOrder(ifDown, policy, order),
+    clientAddress,
+    region,
+    now: presentOrder(now, policy, clientAddress),
+    ifDown: presentOrder(ifDown, policy, clientAddress),
     staleForSeconds: isNobodyLeft ? serveStaleSeconds : null,
     names
   }
@@ -109,8 +115,11 @@ async function answered(
   return `${answerText(answer)}${by === null ? '' : ` from ${by}`}${isLast ? ' (its last answer, going stale)' : ''}`
 }
 
-function presentOrder(parts: Parts, policy: Policy, { order, excluded }: TargetOrder): SimulatedOrder {
+function presentOrder(parts: Parts, policy: Policy, clientAddress: string): SimulatedOrder {
   const id = (target: number): string => policy.targets[target]!.id
+  // Where the client is decides with `geo`; what is drawn for each name and client stands in the shares.
+  const { order, excluded } =
+    policy.select === 'geo' ? orderFor(parts, policy, clientAddress) : policyOrder(parts, policy)
   return {
     order: order.filter((target) => !excluded.includes(target)).map(id),
     leftOut: excluded.map(id),
@@ -118,17 +127,20 @@ function presentOrder(parts: Parts, policy: Policy, { order, excluded }: TargetO
   }
 }
 
-/** For whom each target is asked first: exact enough to see a shift, from clients spread over a network. */
+const orderFor = (parts: Parts, policy: Policy, clientAddress: string): TargetOrder =>
+  targetOrder(policy, parts.standings, {
+    name: policy.dnsNames[0]!,
+    service: null,
+    clientAddress,
+    region: parts.clientRegions.regionOf(clientAddress),
+    epochMs: parts.clock.epochMs()
+  })
+
+/** For whom each target is asked first: exact enough to see a shift, from clients of one region that are spread over a network. */
 function firstShares(parts: Parts, policy: Policy): Record<string, number> {
   const counts = new Map<string, number>(policy.targets.map(({ id }) => [id, 0]))
   for (let draw = 0; draw < simulatedDraws; draw++) {
-    const { order, excluded } = targetOrder(policy, parts.standings, {
-      name: policy.dnsNames[0]!,
-      service: null,
-      clientAddress: `10.${draw >> 16}.${(draw >> 8) & 0xff}.${draw & 0xff}`,
-      region: parts.clientRegions.regionOf('127.0.0.1'),
-      epochMs: parts.clock.epochMs()
-    })
+    const { order, excluded } = orderFor(parts, policy, `10.${draw >> 16}.${(draw >> 8) & 0xff}.${draw & 0xff}`)
     const first = order.find((target) => !excluded.includes(target))
     if (first !== undefined) counts.set(policy.targets[first]!.id, counts.get(policy.targets[first]!.id)! + 1)
   }

@@ -79,7 +79,7 @@ test('policies simulate: order, shares and answers if a peer were down, and noth
   const [address = '', port = ''] = dns.split(':')
   const where = { address, port: Number(port) }
   const env = { PEERDNS_ADMIN: adminUrl }
-  t.match(await command('policies simulate backend-from-a --down cluster-a', env), { code: 0, out: /^policy +backend-from-a\ndown +cluster-a\norder now +peer:cluster-a, local\norder then +local \(left out: peer:cluster-a\)\nfirst now +peer:cluster-a 100%\nfirst then +local 100%\n\nno name of its targets is cached/ }) // prettier-ignore
+  t.match(await command('policies simulate backend-from-a --down cluster-a', env), { code: 0, out: /^policy +backend-from-a\ndown +cluster-a\nclient +127\.0\.0\.0\nregion +region-b\norder now +peer:cluster-a, local\norder then +local \(left out: peer:cluster-a\)\nfirst now +peer:cluster-a 100%\nfirst then +local 100%\n\nno name of its targets is cached/ }) // prettier-ignore
   await ask(where, api)
   await ask(where, 'web.backend.svc.cluster.local')
   const { out } = await command('policies simulate backend-from-a --down cluster-a', env)
@@ -93,6 +93,38 @@ test('policies simulate: order, shares and answers if a peer were down, and noth
   t.match(await command('policies simulate nope --down cluster-a', env), { code: 1, err: /no policy is called `nope`/ })
   await command('policies disable backend-from-a', env)
   t.match((await command('policies simulate backend-from-a --down cluster-a', env)).out, /10\.1\.1\.20 from local/, 'also while it is disabled') // prettier-ignore
+})
+
+test('policies simulate: for a client or a region', async (t) => {
+  const { server } = await startInProcess(
+    t,
+    `cluster: {name: b, region: us-west, source: {manifests: ["{manifests}"]}}
+forward: []
+regions: {192.0.2.0/24: eu-west}
+policies:
+  - name: near
+    dnsName: backend.svc.cluster.local
+    select: geo
+    targets: [local, {addresses: [10.9.0.7], region: eu-west}, {addresses: [10.9.0.8], region: us-central}]
+  - {name: some, dnsName: shop.svc.cluster.local, targets: [local], clients: [10.8.0.0/14]}
+peers: {a: {servers: ["127.0.0.1:1"]}}`,
+    { objects: service('api.backend', '10.1.1.20') }
+  )
+  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: server.inspect, clock: loopClock, log: silentLog }) // prettier-ignore
+  t.teardown(() => admin.close())
+  const simulate = async (line: string) =>
+    command(`policies simulate ${line} --down a --admin 127.0.0.1:${admin.adminAddress!.port}`)
+  const rows: [string, RegExp][] = [
+    [`near --name ${api}`, /client +127\.0\.0\.1\nregion +us-west\norder now +local, .*first now +local 100%.* A 10\.1\.1\.20 from local/s],
+    [`near --name ${api} --client 192.0.2.9`, /client +192\.0\.2\.9\nregion +eu-west\norder now +addresses:10\.9\.0\.7, local, .*first now +addresses:10\.9\.0\.7 100%.* A 10\.9\.0\.7/s],
+    [`near --name ${api} --region us-central`, /region +us-central\norder now +addresses:10\.9\.0\.8, local, .*first now +addresses:10\.9\.0\.8 100%.* A 10\.9\.0\.8/s],
+    [`near --name ${api} --client 192.0.2.9 --region us-west -o json`, /"client": \{\s+"address": "192\.0\.2\.9",\s+"region": "us-west"/],
+    ['some', /client +10\.8\.0\.0\n/]
+  ] // prettier-ignore
+  for (const [line, out] of rows) t.match(await simulate(line), { code: 0, out }, line)
+  t.match(await simulate('near --region eu'), { code: 1, err: /no region is called `eu`; there are us-west, eu-west, us-central/ }) // prettier-ignore
+  t.match(await simulate('near --client nobody'), { code: 2, err: /client/ })
+  t.match(await simulate('some --client 192.0.2.9'), { code: 2, err: /policy `some` is not for 192\.0\.2\.9/ })
 })
 
 test('policies simulate: with nobody left, stale answers and then SERVFAIL', async (t) => {
