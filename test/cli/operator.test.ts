@@ -51,6 +51,8 @@ test('policies disable and enable: answered as if the policy were not there', as
   const env = { PEERDNS_ADMIN: adminUrl, USER: 'alice' }
   const answer = async (): Promise<string> => (await ask(where, api)).text
   t.equal(await answer(), '172.30.1.0')
+  // The first probe is a change of health too, and must not be the last change.
+  t.ok(await until(() => b.peers.status().every(({ health }) => health === 'up')))
   const done = await command('policies disable backend-from-a --for 30m --reason upgrade', env)
   t.match(done, { code: 0, err: '', out: /^policy backend-from-a is disabled for (30m0s|29m\d+s), until [^;]+; kept in the file .*config-b\.state\n$/ }) // prettier-ignore
   t.equal(await answer(), '10.1.1.20', 'our own zone answers')
