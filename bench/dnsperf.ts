@@ -18,6 +18,9 @@ export type DnsperfSummary = Readonly<{
   rcodes: Readonly<Record<string, number>>
   /** Mean size of a response. */
   responseOctets: number
+  /** Of what was answered within dnsperf's time-out. */
+  meanLatencyMs: number
+  maxLatencyMs: number
 }>
 
 export type Latency = Readonly<{ p50Ms: number; p99Ms: number; p999Ms: number }>
@@ -34,6 +37,8 @@ export type DnsperfOptions = Readonly<{
   core: number | null
   /** Where its output may lie. */
   folder: string
+  /** Whether each latency of a paced run is read, which takes dnsperf a line for each; true by default. */
+  isTimed?: boolean
 }>
 
 /** How long dnsperf waits for one answer. A lost query blocks its place for as long, so shorter than its default of 5 s. */
@@ -55,7 +60,9 @@ export function parseSummary(text: string): DnsperfSummary {
     lost: number(/Queries lost:\s+(\d+)/),
     seconds: number(/Run time \(s\):\s+([\d.]+)/),
     rcodes,
-    responseOctets: number(/response (\d+)/)
+    responseOctets: number(/response (\d+)/),
+    meanLatencyMs: number(/Average Latency \(s\):\s+([\d.]+)/) * 1000,
+    maxLatencyMs: number(/Average Latency \(s\):.*max ([\d.]+)/) * 1000
   }
 }
 
@@ -83,8 +90,19 @@ export function latencyOf(sorted: Float64Array): Latency | null {
 export async function runDnsperf(options: DnsperfOptions): Promise<DnsperfRun> {
   const isPaced = options.queriesPerSecond !== null
   const args = ['-s', '127.0.0.1', '-p', String(options.port), '-d', options.queryFile, '-l', String(options.seconds)]
-  args.push('-q', String(options.outstanding), '-t', String(queryTimeoutSeconds), '-O', 'suppress=timeout')
-  if (isPaced) args.push('-Q', String(options.queriesPerSecond), '-v')
+  args.push(
+    '-q',
+    String(options.outstanding),
+    '-b',
+    '4096',
+    '-t',
+    String(queryTimeoutSeconds),
+    '-O',
+    'suppress=timeout'
+  )
+  const isTimed = isPaced && options.isTimed !== false
+  if (isPaced) args.push('-Q', String(options.queriesPerSecond))
+  if (isTimed) args.push('-v')
   const stdoutFile = join(options.folder, 'dnsperf.out')
   const stderrFile = join(options.folder, 'dnsperf.err')
   const timeoutMs = (options.seconds + queryTimeoutSeconds + 5) * 1000
@@ -95,5 +113,5 @@ export async function runDnsperf(options: DnsperfOptions): Promise<DnsperfRun> {
   const text = readFileSync(stdoutFile, 'latin1')
   // The statistics are the last few lines, behind megabytes of responses.
   const summary = parseSummary(text.slice(Math.max(0, text.lastIndexOf('Statistics:'))))
-  return { ...summary, latency: isPaced ? latencyOf(parseLatencies(text)) : null }
+  return { ...summary, latency: isTimed ? latencyOf(parseLatencies(text)) : null }
 }

@@ -3,7 +3,6 @@
  * them down in order.
  */
 import { randomBytes } from 'node:crypto'
-import { startAdmin, type RunningAdmin } from './admin/http-server.ts'
 import type { Inspectable } from './admin/inspectable.ts'
 import { systemClock, type Cancel, type Clock } from './base/clock.ts'
 import type { ListenAddress } from './base/host-port.ts'
@@ -18,12 +17,12 @@ import { ClusterView } from './main/cluster-view.ts'
 import { addressesOf, reloadEvents } from './main/config-changes.ts'
 import { EndpointProbes } from './main/endpoint-probes.ts'
 import { inspectionOf } from './main/inspection.ts'
-import { openListeners } from './main/listen.ts'
 import { loadOptions } from './main/load-options.ts'
 import { MirrorSet, type TransferParts } from './main/mirror-set.ts'
 import { OperatorHand } from './main/operator-hand.ts'
 import { partsOf } from './main/parts.ts'
 import { PeerSet } from './main/peer-set.ts'
+import { Serving } from './main/serving.ts'
 import { readVersion } from './main/version.ts'
 import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
@@ -60,6 +59,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   return server
 }
 
+type StartedView = Readonly<{ hasLooked: Promise<void>; isWhole: Promise<void> }>
+
 export class RunningServer {
   readonly version = readVersion()
   readonly startedAtEpochMs: number
@@ -78,8 +79,8 @@ export class RunningServer {
   /** What is listened on, as the configuration of the start had it: later ones cannot change it. */
   readonly #boundAddresses: string
   #view: ClusterView
-  #listeners: Listeners | null = null
-  #admin: RunningAdmin | null = null
+  #firstView: StartedView | null = null
+  #serving: Serving | null = null
   #watcher: ConfigWatcher | null = null
   #configProblems: readonly ConfigProblem[] = []
   #isDraining = false
@@ -135,7 +136,7 @@ export class RunningServer {
   }
 
   get listeners(): Listeners | null {
-    return this.#listeners
+    return this.#serving?.listeners ?? null
   }
 
   get configProblems(): readonly ConfigProblem[] {
@@ -147,15 +148,15 @@ export class RunningServer {
   }
 
   get dnsAddresses(): readonly ListenAddress[] {
-    return this.#listeners?.addresses ?? []
+    return this.#serving?.listeners.addresses ?? []
   }
 
   get adminAddress(): ListenAddress | null {
-    return this.#admin?.adminAddress ?? null
+    return this.#serving?.admin.adminAddress ?? null
   }
 
   get observeAddress(): ListenAddress | null {
-    return this.#admin?.observeAddress ?? null
+    return this.#serving?.admin.observeAddress ?? null
   }
 
   async start(watchConfig: boolean): Promise<void> {
@@ -163,14 +164,9 @@ export class RunningServer {
     try {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
-      this.#listeners = await openListeners(this.#config, { responder: this.dataPlane, clock, log })
-      this.#admin = await startAdmin({
-        observe: this.#config.observe,
-        admin: this.#config.admin,
-        inspect: this.inspect,
-        clock,
-        log
-      })
+      const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
+      const parts = { responder: this.dataPlane, inspect: this.inspect, clock, log, becomeAble }
+      this.#serving = await Serving.open(this.#config, parts)
     } catch (error) {
       await this.stop({ force: true })
       throw error
@@ -186,12 +182,10 @@ export class RunningServer {
       },
       'listening'
     )
-    this.operator.events.add({
-      kind: 'start',
-      text: `version ${this.version} with configuration ${this.#config.hash.slice(0, 12)}`
-    })
+    const text = `version ${this.version} with configuration ${this.#config.hash.slice(0, 12)}`
+    this.operator.events.add({ kind: 'start', text })
     // Files are read in a moment; what is away for longer must not keep peered names waiting.
-    await this.#startView(this.#view).hasLooked
+    await this.#startFirstView().hasLooked
     const { unreadManifests } = this.#view
     if (unreadManifests.length > 0) {
       log.error(
@@ -221,8 +215,9 @@ export class RunningServer {
   async stop(options: StopOptions = {}): Promise<void> {
     this.#stopped ??= this.#drain(options.force === true)
     if (options.force === true) {
+      this.#serving?.hurry()
       this.#endLameDuck()
-      void this.#listeners?.stop({ drainTimeoutMs: 0, force: true })
+      void this.listeners?.stop({ drainTimeoutMs: 0, force: true })
     }
     return this.#stopped
   }
@@ -230,7 +225,8 @@ export class RunningServer {
   async #drain(isForced: boolean): Promise<void> {
     this.#isDraining = true
     this.#watcher?.close()
-    if (!isForced && this.#config.lameDuckMs > 0 && this.#listeners !== null) {
+    if (!isForced) await this.#serving?.untilTakenOver()
+    if (!isForced && this.#config.lameDuckMs > 0 && this.#serving?.isTakenOver === false) {
       this.log.info({ lameDuckMs: this.#config.lameDuckMs }, 'not ready any more, still serving')
       const over = Promise.withResolvers<void>()
       this.#endLameDuck = over.resolve
@@ -239,7 +235,7 @@ export class RunningServer {
       await over.promise
       cancel()
     }
-    const unanswered = (await this.#listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
+    const unanswered = (await this.listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
     this.zonesOut.close()
     await this.endpoints.close()
@@ -247,9 +243,9 @@ export class RunningServer {
     await this.operator.close()
     this.mirrors.stop()
     await this.peers.close()
-    await this.#admin?.close()
+    await this.#serving?.close()
     // Where nothing was started, only why is worth a line.
-    if (this.#admin !== null) this.log.info({ unanswered }, 'stopped')
+    if (this.#serving !== null) this.log.info({ unanswered }, 'stopped')
   }
 
   #newView(config: Config, listen: readonly ListenAddress[]): ClusterView {
@@ -263,8 +259,13 @@ export class RunningServer {
     return { clock: this.clock, log: this.log, random, instanceId: this.#instanceId, keyOf }
   }
 
+  /** Begun before there are sockets where another process serves until this one is able to. */
+  #startFirstView(): StartedView {
+    return (this.#firstView ??= this.#startView(this.#view))
+  }
+
   /** `hasLooked`: there is nothing to wait for in a moment's time. `isWhole`: the whole cluster has been read. */
-  #startView(view: ClusterView): { hasLooked: Promise<void>; isWhole: Promise<void> } {
+  #startView(view: ClusterView): StartedView {
     const startedAtMs = this.clock.nowMs()
     const whole = Promise.withResolvers<void>()
     const hasLooked = view.start(() => {
@@ -298,7 +299,7 @@ export class RunningServer {
     this.reloads.taken++
     for (const event of reloadEvents(before, config)) this.operator.events.add(event)
     if (addressesOf(config) !== this.#boundAddresses) {
-      const text = 'listen, admin, observe and batching take effect with the next start only'
+      const text = 'listen, admin, observe, batching and takeover take effect with the next start only'
       this.operator.events.add({ kind: 'reload', text })
       this.log.warn(text)
     }

@@ -50,7 +50,11 @@ export type HttpListenerOptions = Readonly<{
   limits?: Partial<HttpLimits>
   /** Whether the Host header must name this machine by address or as `localhost`; false by default. */
   refusesForeignHosts?: boolean
+  openSocket?: OpenSocket
 }>
+
+/** Gives the descriptor of a socket that listens on an address already; null: Node is to open one. */
+export type OpenSocket = (where: ListenAddress) => number | null
 
 /** Counters since the start. */
 export type HttpStats = {
@@ -63,7 +67,8 @@ export type HttpStats = {
 
 export class HttpListener {
   readonly stats: HttpStats = { requestsTotal: 0, refusedTotal: 0, faultsTotal: 0 }
-  readonly #server: Server
+  /** A new one whenever it listens anew. */
+  #server: Server
   readonly #router: Router
   readonly #clock: Clock
   readonly #log: Logger
@@ -71,43 +76,53 @@ export class HttpListener {
   readonly #connections: HttpConnections
   /** What it was told to listen on; null where any Host header will do. */
   readonly #ownHost: string | null
+  readonly #openSocket: OpenSocket
+  #address: ListenAddress
+  /** Another process accepts. */
+  #isPaused = false
   #closed: Promise<void> | null = null
 
   /** Listens; throws a ListenError where it cannot. */
   static async open(options: HttpListenerOptions): Promise<HttpListener> {
     const listener = new HttpListener(options)
-    await listener.#listen(options.where)
+    await listener.#listen()
     return listener
   }
 
-  private constructor({ where, router, clock, log, limits, refusesForeignHosts }: HttpListenerOptions) {
+  private constructor({ where, router, clock, log, limits, refusesForeignHosts, openSocket }: HttpListenerOptions) {
     this.#router = router
     this.#clock = clock
     this.#log = log
     this.#limits = { ...defaultHttpLimits, ...limits }
     this.#ownHost = refusesForeignHosts === true ? where.address : null
     this.#connections = new HttpConnections(this.#limits.connections, clock)
-    // An import would read every export of the module, and with them load all of fetch and WebSocket (30 ms at the start).
-    this.#server = process.getBuiltinModule('node:http').createServer({
-      maxHeaderSize: httpHeaderOctets,
-      headersTimeout: this.#limits.headersTimeoutMs,
-      requestTimeout: this.#limits.requestTimeoutMs,
-      keepAliveTimeout: this.#limits.keepAliveMs,
-      connectionsCheckingInterval: Math.min(1_000, this.#limits.headersTimeoutMs)
-    })
-    this.#server.setTimeout(httpSocketIdleMs)
-    this.#server.on('connection', (socket) => this.#connections.accept(socket))
-    this.#server.on('request', (request, response) => {
-      this.#connections.noteRequest(request, response)
-      void this.#serve(request, response)
-    })
+    this.#openSocket = openSocket ?? (() => null)
+    this.#address = where
+    this.#server = this.#newServer()
   }
 
   /** Where it listens, with the port that was found for port 0. */
   get address(): ListenAddress {
-    const address = this.#server.address()
-    if (address === null || typeof address === 'string') throw new Error('the listener is closed')
-    return { address: address.address, port: address.port }
+    return this.#address
+  }
+
+  /** Accepts no more until `resume`, because another process does; requests under way are answered. */
+  pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    const server = this.#server
+    // Node would cut connections too whose request is on its way. Those that are kept for more get one more answer.
+    server.closeIdleConnections = () => {}
+    server.close()
+    Reflect.deleteProperty(server, 'closeIdleConnections')
+  }
+
+  /** Accepts again, on the socket that `openSocket` gives. */
+  async resume(): Promise<void> {
+    if (!this.#isPaused || this.#closed !== null) return
+    this.#isPaused = false
+    this.#server = this.#newServer()
+    await this.#listen()
   }
 
   /** Takes no more connections, lets answers under way finish for a moment, then cuts what is left. */
@@ -123,16 +138,46 @@ export class HttpListener {
     return this.#closed
   }
 
-  #listen({ address, port }: ListenAddress): Promise<void> {
+  #newServer(): Server {
+    // An import would read every export of the module, and with them load all of fetch and WebSocket (30 ms at the start).
+    const server = process.getBuiltinModule('node:http').createServer({
+      maxHeaderSize: httpHeaderOctets,
+      headersTimeout: this.#limits.headersTimeoutMs,
+      requestTimeout: this.#limits.requestTimeoutMs,
+      keepAliveTimeout: this.#limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(1_000, this.#limits.headersTimeoutMs)
+    })
+    server.setTimeout(httpSocketIdleMs)
+    server.on('connection', (socket) => this.#connections.accept(socket))
+    server.on('request', (request, response) => {
+      this.#connections.noteRequest(request, response)
+      void this.#serve(request, response)
+    })
+    return server
+  }
+
+  #listen(): Promise<void> {
+    const { address, port } = this.#address
+    const server = this.#server
     return new Promise((resolve, reject) => {
       const fail = (error: NodeJS.ErrnoException): void =>
         reject(new ListenError({ address, port, transport: 'tcp' }, error.code ?? 'UNKNOWN', error.message))
-      this.#server.once('error', fail)
-      this.#server.listen({ host: address, port }, () => {
-        this.#server.off('error', fail)
-        this.#server.on('error', (error) => this.#log.error({ err: error }, 'the HTTP listener met an error'))
+      const listening = (): void => {
+        server.off('error', fail)
+        server.on('error', (error) => this.#log.error({ err: error }, 'the HTTP listener met an error'))
+        const bound = server.address()
+        // What listens on an address, not on a pipe, has this form.
+        if (bound !== null && typeof bound !== 'string') this.#address = { address: bound.address, port: bound.port }
         resolve()
-      })
+      }
+      server.once('error', fail)
+      try {
+        const fd = this.#openSocket(this.#address)
+        if (fd === null) server.listen({ host: address, port }, listening)
+        else server.listen({ fd }, listening)
+      } catch (error) {
+        fail(error as NodeJS.ErrnoException)
+      }
     })
   }
 
@@ -181,7 +226,7 @@ export class HttpListener {
     if (reply.status >= 400 && reply.status < 500) this.stats.refusedTotal++
     if (response.destroyed || response.headersSent) return
     // While we stop, no further request is wanted; the rest of a body that is too large is not waited for.
-    if (this.#closed !== null || reply.status === 413) response.setHeader('connection', 'close')
+    if (this.#closed !== null || this.#isPaused || reply.status === 413) response.setHeader('connection', 'close')
     response.writeHead(reply.status, {
       'content-type': reply.contentType,
       'content-length': Buffer.byteLength(reply.body),

@@ -9,7 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import type { ListenAddress } from '../base/host-port.ts'
 import type { Logger } from '../base/log.ts'
 import { healthRoutes } from './health.ts'
-import { HttpListener, type HttpLimits, type HttpStats } from './http-listener.ts'
+import { HttpListener, type HttpLimits, type HttpStats, type OpenSocket } from './http-listener.ts'
 import type { Inspectable } from './inspectable.ts'
 import { LoopLag } from './loop-lag.ts'
 import { metricsRoute } from './metrics.ts'
@@ -26,12 +26,16 @@ export type AdminOptions = Readonly<{
   clock: Clock
   log: Logger
   limits?: Partial<HttpLimits>
+  openSocket?: OpenSocket
 }>
 
 export type RunningAdmin = Readonly<{
   /** null where the listener is off. */
   observeAddress: ListenAddress | null
   adminAddress: ListenAddress | null
+  /** Accepts no more until `resume`, because another process does. */
+  pause(): void
+  resume(): Promise<void>
   close(): Promise<void>
 }>
 
@@ -59,7 +63,9 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
       if (where === null) continue
       const router = new Router(routesOf[name])
       const refusesForeignHosts = name === 'admin'
-      open.set(name, await HttpListener.open({ where, router, clock, log, limits, refusesForeignHosts }))
+      const { openSocket } = options
+      const listening = { where, router, clock, log, limits, refusesForeignHosts, ...(openSocket && { openSocket }) }
+      open.set(name, await HttpListener.open(listening))
     }
   } catch (error) {
     await close()
@@ -68,6 +74,12 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   return {
     observeAddress: open.get('observe')?.address ?? null,
     adminAddress: open.get('admin')?.address ?? null,
+    pause: () => {
+      for (const listener of open.values()) listener.pause()
+    },
+    resume: async () => {
+      await Promise.all(Array.from(open.values(), async (listener) => listener.resume()))
+    },
     close
   }
 }

@@ -52,6 +52,7 @@ export function buildConfig(content: FileContent, around: Surroundings): Config 
     },
     threads: content.threads,
     batching: content.batching,
+    takeover: content.takeover === 'on',
     lameDuckMs: content.lameDuck,
     overrides: buildOverrides(content, around),
     log: {

@@ -35,6 +35,8 @@ export type Config = Readonly<{
   /** How long queries are still taken after SIGTERM. */
   /** Whether datagrams are read and sent in batches where that works. */
   batching: 'auto' | 'off'
+  /** Whether sockets are taken over from the process that has them, and given to the one that comes after us. */
+  takeover: boolean
   lameDuckMs: number
   overrides: OverridesConfig
   log: LogConfig

@@ -103,6 +103,11 @@ export const serverOptions = {
     'auto',
     'Whether UDP is read and sent in batches (recvmmsg, sendmmsg): wherever that works, or never.'
   ),
+  takeover: option(
+    word('off', 'on'),
+    'off',
+    'Whether a new process takes the sockets over from the one that serves on the same addresses, once it has read its cluster: no query is lost by a restart. Needs batching; both are told so and run as one user.'
+  ),
   lameDuck: option(
     duration({ min: '0s', max: '10m' }),
     '0s',

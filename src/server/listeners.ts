@@ -13,6 +13,7 @@ import { defaultListenerLimits, type ListenerLimits } from './listener-limits.ts
 import type { Responder } from './responder.ts'
 import { TcpConnections } from './tcp-connections.ts'
 import { TcpListener } from './tcp-listener.ts'
+import type { ListeningSockets } from './takeover/listening-sockets.ts'
 import { makeTcpStats, type TcpStats } from './tcp-stats.ts'
 import type { UdpIo, UdpSocket } from './udp-io.ts'
 import { dgramIo } from './udp-listener.ts'
@@ -25,6 +26,8 @@ export type ListenersOptions = Readonly<{
   limits?: Partial<ListenerLimits>
   /** How datagrams are read and sent; one at a time unless given. */
   udpIo?: UdpIo
+  /** The sockets that can be handed over to another process, or were handed over by one; null: none. */
+  sockets?: ListeningSockets | null
   /** Told of what the responder threw, which it must not. */
   onFault?: (error: unknown) => void
 }>
@@ -75,7 +78,7 @@ export class Listeners {
 
   /** Listens on every address; throws a ListenError where one fails, with nothing left open. */
   static async open(options: ListenersOptions): Promise<Listeners> {
-    const { responder, clock, udpIo = dgramIo, onFault = () => {} } = options
+    const { responder, clock, udpIo = dgramIo, sockets = null, onFault = () => {} } = options
     const limits = { ...defaultListenerLimits, ...options.limits }
     const inFlight = new InFlightQueries(limits.inFlightQueries)
     const stats = { udp: makeUdpStats(), tcp: makeTcpStats() }
@@ -83,9 +86,11 @@ export class Listeners {
     const udpOptions: UdpListenerOptions = {
       responder,
       inFlight,
+      clock,
       stats: stats.udp,
       receiveBufferOctets: limits.udpReceiveBufferOctets,
       sendQueueOctets: limits.udpSendQueueOctets,
+      sockets,
       onFault,
       othersAnswered: () => stats.tcp.receivedTotal + stats.tcp.connectionsTotal
     }
@@ -95,9 +100,11 @@ export class Listeners {
         const both = await bindBoth(
           where,
           async (at) => udpIo.bind(at, udpOptions),
-          (at) => TcpListener.bind(at, connections)
+          (at) => TcpListener.bind(at, connections, sockets)
         )
-        bound.push({ where: { address: where.address, port: both.udp.port }, ...both })
+        const at = { address: where.address, port: both.udp.port }
+        bound.push({ where: at, ...both })
+        if (both.udp.fd !== null) sockets?.keepUdp(at, both.udp.fd)
       }
     } catch (error) {
       const closed = bound.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()])
@@ -134,6 +141,15 @@ export class Listeners {
   /** Octets from TCP clients that are not yet a query, or not yet taken. */
   get tcpUnreadOctets(): number {
     return this.#connections.unreadOctets
+  }
+
+  /** Takes in nothing new until `resume`, because another process does; what is in flight and connections go on. */
+  pause(): void {
+    for (const socket of [...this.#udp, ...this.#tcp]) socket.pause()
+  }
+
+  resume(): void {
+    for (const socket of [...this.#udp, ...this.#tcp]) socket.resume()
   }
 
   /**

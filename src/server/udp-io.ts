@@ -8,8 +8,13 @@ import type { UdpListenerOptions } from './udp-stats.ts'
 /** One bound socket that answers what comes. */
 export interface UdpSocket {
   readonly port: number
+  /** The descriptor that another process can go on with; null: there is none. */
+  readonly fd: number | null
   /** Resolves when the kernel has taken every answer handed over so far. */
   flushed(): Promise<void>
+  /** Reads no more until `resume`; answers that wait are still sent. */
+  pause(): void
+  resume(): void
   /** Stops reading and closes; what still waits to be sent or answered is lost. */
   close(): Promise<void>
 }

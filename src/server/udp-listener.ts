@@ -29,6 +29,8 @@ function literalAddress(
 
 export class UdpListener implements UdpSocket {
   readonly port: number
+  /** Node gives it to nobody. */
+  readonly fd = null
   readonly #socket: Socket
   readonly #responder: Responder
   readonly #inFlight: InFlightQueries
@@ -87,6 +89,15 @@ export class UdpListener implements UdpSocket {
     await new Promise<void>((resolve) => {
       this.#onFlushed.push(resolve)
     })
+  }
+
+  pause(): void {
+    this.#socket.off('message', this.#receive)
+  }
+
+  resume(): void {
+    this.pause()
+    this.#socket.on('message', this.#receive)
   }
 
   /** Stops reading and closes; what still waits to be sent or answered is lost. */

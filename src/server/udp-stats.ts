@@ -1,6 +1,8 @@
 /** What UDP sockets count, and what they are given, whichever way they read and send. */
+import type { Clock } from '../base/clock.ts'
 import type { InFlightQueries } from './in-flight.ts'
 import type { Responder } from './responder.ts'
+import type { ListeningSockets } from './takeover/listening-sockets.ts'
 
 /** Counters over all UDP sockets since the start. */
 export type UdpStats = {
@@ -19,6 +21,8 @@ export type UdpStats = {
   /** Answers from memory that had to be copied, since the kernel took no more at the moment. */
   copiedTotal: number
   receiveErrorsTotal: number
+  /** Times that the receive buffer was made small, because more came than could be answered. */
+  backlogsTotal: number
   /** The responder threw or rejected, which it must not. */
   faultsTotal: number
 }
@@ -33,15 +37,19 @@ export const makeUdpStats = (): UdpStats => ({
   sendQueueFullTotal: 0,
   copiedTotal: 0,
   receiveErrorsTotal: 0,
+  backlogsTotal: 0,
   faultsTotal: 0
 })
 
 export type UdpListenerOptions = Readonly<{
   responder: Responder
   inFlight: InFlightQueries
+  clock: Clock
   stats: UdpStats
   receiveBufferOctets: number
   sendQueueOctets: number
+  /** Sockets that another process has handed over; null: there are none. */
+  sockets: ListeningSockets | null
   /** Told of what the responder threw, which it must not. */
   onFault: (error: unknown) => void
   /** Grows with every query that comes another way through the same event loop. */

@@ -38,7 +38,9 @@ test('parseSummary reads the statistics of dnsperf 2.10', async (t) => {
     lost: 10,
     seconds: 2.000143,
     rcodes: { NOERROR: 59_000, NXDOMAIN: 990 },
-    responseOctets: 135
+    responseOctets: 135,
+    meanLatencyMs: 0.321,
+    maxLatencyMs: 0.049593 * 1000
   })
   t.throws(() => parseSummary('Error: no such file'), { message: /not dnsperf's statistics/ })
 })

@@ -17,7 +17,12 @@ import { loadLibc, type Libc } from './libc.ts'
 import { MessageBatch } from './message-batch.ts'
 
 /** The way to read and send, and why it is not that of batches; null where it is. */
-export type ChosenIo = Readonly<{ udpIo: UdpIo; whyNotBatched: string | null }>
+export type ChosenIo = Readonly<{
+  udpIo: UdpIo
+  whyNotBatched: string | null
+  /** For who needs the C library too; null where datagrams are not read in batches. */
+  libc: Libc | null
+}>
 
 /** Never rejects. */
 export async function chooseUdpIo(clock: Clock, load: () => Promise<Libc> = loadLibc): Promise<ChosenIo> {
@@ -27,9 +32,10 @@ export async function chooseUdpIo(clock: Clock, load: () => Promise<Libc> = load
     const parts = { libc, batch, texts: new ClientTexts(), lingering: new Lingering(clock) }
     await testOn('127.0.0.1', parts, clock)
     await testOn('::1', parts, clock)
-    return { udpIo: batchedIo(parts), whyNotBatched: null }
+    return { udpIo: batchedIo(parts), whyNotBatched: null, libc }
   } catch (error) {
-    return { udpIo: dgramIo, whyNotBatched: error instanceof Error ? error.message.split('\n')[0]! : String(error) }
+    const whyNotBatched = error instanceof Error ? error.message.split('\n')[0]! : String(error)
+    return { udpIo: dgramIo, whyNotBatched, libc: null }
   }
 }
 
@@ -41,7 +47,7 @@ function batchedIo(parts: BatchParts): UdpIo {
       if (where.address.includes('%')) return dgramIo.bind(where, options)
       let socket: BatchedSocket
       try {
-        socket = new BatchedSocket(parts.libc, parts.batch, where)
+        socket = new BatchedSocket(parts.libc, parts.batch, where, options.sockets?.udp(where) ?? null)
       } catch (error) {
         throw listenError(where, 'udp', error as NodeJS.ErrnoException)
       }

@@ -10,6 +10,7 @@ import type { InFlightQueries } from '../in-flight.ts'
 import { DROP, MISS, type Client, type Responder } from '../responder.ts'
 import type { UdpSocket } from '../udp-io.ts'
 import type { UdpListenerOptions, UdpStats } from '../udp-stats.ts'
+import { Backlog } from './backlog.ts'
 import type { BatchedSocket } from './batched-socket.ts'
 import type { ClientTexts } from './client-texts.ts'
 import type { Libc, Poll } from './libc.ts'
@@ -21,20 +22,20 @@ export type BatchParts = Readonly<{ libc: Libc; batch: MessageBatch; texts: Clie
 
 type Queued = Readonly<{ destination: Destination; octets: Uint8Array }>
 
-const readable = { readable: true, writable: false }
-const readableAndWritable = { readable: true, writable: true }
-
 export class BatchedListener implements UdpSocket {
   readonly port: number
   readonly #socket: BatchedSocket
   readonly #batch: MessageBatch
   readonly #texts: ClientTexts
   readonly #lingering: Lingering
-  readonly #poll: Poll
-  readonly #canWait: boolean
+  readonly #libc: Libc
+  /** Null while there is nothing to wait for. */
+  #poll: Poll | null = null
+  #canWait = false
   readonly #responder: Responder
   readonly #inFlight: InFlightQueries
   readonly #stats: UdpStats
+  readonly #backlog: Backlog
   readonly #sendQueueOctets: number
   readonly #onFault: (error: unknown) => void
   /** Who asks, for the time of one call: one object for all messages. */
@@ -44,12 +45,14 @@ export class BatchedListener implements UdpSocket {
   #queuedOctets = 0
   #onFlushed: (() => void)[] = []
   #isClosed = false
+  #isPaused = false
   #isTurnDue = false
   readonly #othersAnswered: () => number
   #othersAnsweredBefore = 0
 
   constructor(socket: BatchedSocket, { libc, batch, texts, lingering }: BatchParts, options: UdpListenerOptions) {
     this.#socket = socket
+    this.#libc = libc
     this.#batch = batch
     this.#texts = texts
     this.#lingering = lingering
@@ -60,10 +63,14 @@ export class BatchedListener implements UdpSocket {
     this.#onFault = options.onFault
     this.#othersAnswered = options.othersAnswered
     this.port = socket.port
-    // Without it the kernel's default serves too; it only loses more of a burst.
-    socket.setReceiveBuffer(options.receiveBufferOctets)
-    this.#poll = libc.poll(socket.fd, this.#turn)
-    this.#canWait = socket.allowWaiting()
+    // Where the kernel refuses, its default serves too; it only loses more of a burst.
+    const set = (octets: number): void => void socket.setReceiveBuffer(octets)
+    this.#backlog = new Backlog({ roomyOctets: options.receiveBufferOctets, set, stats: options.stats }, options.clock)
+    this.#wait()
+  }
+
+  get fd(): number {
+    return this.#socket.fd
   }
 
   async flushed(): Promise<void> {
@@ -73,19 +80,49 @@ export class BatchedListener implements UdpSocket {
     })
   }
 
+  pause(): void {
+    this.#isPaused = true
+    this.#wait()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#wait()
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#poll.close()
+    this.#poll?.close()
     this.#socket.close()
     this.#queue = []
     this.#tellFlushed()
+  }
+
+  /** Tells the event loop what to wait for, which is nothing at all while the socket is another process's. */
+  #wait(): void {
+    if (this.#isClosed) return
+    const events = { readable: !this.#isPaused, writable: this.#queue.length > 0 }
+    if (!events.readable && !events.writable) {
+      this.#poll?.close()
+      this.#poll = null
+      return
+    }
+    if (this.#poll === null) {
+      this.#poll = this.#libc.poll(this.#socket.fd, this.#turn)
+      // A poll forbids it, each time that one begins.
+      this.#canWait = this.#socket.allowWaiting()
+      // That is what a new one waits for.
+      if (events.readable && !events.writable) return
+    }
+    this.#poll.start(events, this.#turn)
   }
 
   /** Called by the event loop. Nothing catches what it throws, so it must not. */
   readonly #turn = (): void => {
     try {
       if (this.#queue.length > 0) this.#sendQueued()
+      if (this.#isPaused) return
       let isFirst = true
       let isWaiting = false
       for (let fullBatches = 0; fullBatches < udpBatchesPerTurn; isFirst = false) {
@@ -93,15 +130,21 @@ export class BatchedListener implements UdpSocket {
         if (received < 0) this.#stats.receiveErrorsTotal += 1
         if (received <= 0) {
           if (isWaiting) this.#lingering.waitedForNothing()
+          this.#backlog.noteEmptied()
           return
         }
         for (let slot = 0; slot < received; slot++) this.#answer(slot)
         if (this.#batch.answered > 0) this.#send()
         if (this.#isClosed) return
         isWaiting = received < this.#batch.slots
-        if (!isWaiting) fullBatches += 1
-        else if (!this.#canWait || !this.#lingering.mayWait(this, isFirst, this.#isAlone())) return
+        if (!isWaiting) {
+          fullBatches += 1
+          continue
+        }
+        this.#backlog.noteEmptied()
+        if (!this.#canWait || !this.#lingering.mayWait(this, isFirst, this.#isAlone())) return
       }
+      this.#backlog.noteLeft()
     } catch (error) {
       this.#fault(error)
     }
@@ -204,7 +247,7 @@ export class BatchedListener implements UdpSocket {
     const count = this.#batch.answered
     if (end === count) return
     for (let answer = end; answer < count; answer++) this.#keep(this.#batch.copyOfAnswer(answer))
-    if (this.#queue.length > 0) this.#poll.start(readableAndWritable, this.#turn)
+    if (this.#queue.length > 0) this.#wait()
   }
 
   #keep(queued: Queued): void {
@@ -225,7 +268,7 @@ export class BatchedListener implements UdpSocket {
     this.#stats.sendErrorsTotal += errors
     for (const { octets } of this.#queue.splice(0, end)) this.#queuedOctets -= octets.length
     if (this.#queue.length > 0) return
-    this.#poll.start(readable, this.#turn)
+    this.#wait()
     this.#tellFlushed()
   }
 

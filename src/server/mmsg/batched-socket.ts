@@ -22,11 +22,21 @@ export class BatchedSocket {
 
   /**
    * Binds to an address of this machine, without zone id.
+   * @param boundFd a socket that is bound to it already, by this class: it is ours from then on
    * @throws an error with a `code`, as Node's sockets do.
    */
-  constructor(libc: Libc, batch: MessageBatch, where: Readonly<{ address: string; port: number }>) {
+  constructor(
+    libc: Libc,
+    batch: MessageBatch,
+    where: Readonly<{ address: string; port: number }>,
+    boundFd: number | null = null
+  ) {
     this.#libc = libc
     this.#batch = batch
+    if (boundFd !== null) {
+      this.fd = boundFd
+      return
+    }
     const isV6 = isIPv6(where.address)
     const { SOCK_DGRAM, SOCK_NONBLOCK, SOCK_CLOEXEC } = linux
     this.fd = libc.socket(isV6 ? linux.AF_INET6 : linux.AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)

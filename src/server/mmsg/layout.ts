@@ -24,6 +24,11 @@ export const iovec = { base: 0, octets: 8, size: 16 } as const
 export const sockaddrIn = { family: 0, port: 2, address: 4, size: 16 } as const
 export const sockaddrIn6 = { family: 0, port: 2, flowInfo: 4, address: 8, scope: 24, size: 28 } as const
 
+/** `struct sockaddr_un`: the family, then the path. */
+export const sockaddrUn = { family: 0, path: 2, size: 110 } as const
+/** `struct ucred`, as SO_PEERCRED gives it. */
+export const ucred = { uid: 4, size: 12 } as const
+
 /** `struct cmsghdr` and what follows it. */
 export const cmsghdr = { octets: 0, level: 8, type: 12, data: 16 } as const
 /** `struct in_pktinfo` as data of a cmsghdr: the interface, and our address that was asked. */
@@ -36,14 +41,20 @@ export const timeval = { seconds: 0, microseconds: 8, size: 16 } as const
 
 /** Numbers of Linux that these two architectures share. */
 export const linux = {
+  AF_UNIX: 1,
   AF_INET: 2,
   AF_INET6: 10,
+  SOCK_STREAM: 1,
   SOCK_DGRAM: 2,
+  SOCK_SEQPACKET: 5,
   SOCK_NONBLOCK: 0o4000,
   SOCK_CLOEXEC: 0o2000000,
   SOL_SOCKET: 1,
+  SO_REUSEADDR: 2,
   SO_RCVBUF: 8,
+  SO_PEERCRED: 17,
   SO_RCVTIMEO: 20,
+  SCM_RIGHTS: 1,
   IPPROTO_IP: 0,
   IP_PKTINFO: 8,
   IPPROTO_IPV6: 41,
@@ -54,6 +65,9 @@ export const linux = {
   MSG_WAITFORONE: 0x10000,
   F_GETFL: 3,
   F_SETFL: 4,
+  MSG_NOSIGNAL: 0x4000,
+  MSG_CMSG_CLOEXEC: 0x4000_0000,
+  F_DUPFD_CLOEXEC: 1030,
   EINTR: 4,
   EAGAIN: 11
 } as const

@@ -12,6 +12,12 @@ export type Libc = Readonly<{
   bind(fd: number, name: Uint8Array, octets: number): number
   getsockname(fd: number, name: Uint8Array, octets: Uint8Array): number
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, octets: number): number
+  getsockopt(fd: number, level: number, option: number, value: Uint8Array, octets: Uint8Array): number
+  connect(fd: number, name: Uint8Array, octets: number): number
+  listen(fd: number, backlog: number): number
+  accept4(fd: number, name: null, octets: null, flags: number): number
+  sendmsg(fd: number, head: number, flags: number): number
+  recvmsg(fd: number, head: number, flags: number): number
   recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: 0): number
   sendmmsg(fd: number, heads: number, count: number, flags: number): number
   fcntl(fd: number, command: number, value: number): number
@@ -51,6 +57,12 @@ export async function loadLibc(): Promise<Libc> {
     bind: library.func('int bind(int, uint8_t *, uint32_t)'),
     getsockname: library.func('int getsockname(int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
     setsockopt: library.func('int setsockopt(int, int, int, uint8_t *, uint32_t)'),
+    getsockopt: library.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
+    connect: library.func('int connect(int, uint8_t *, uint32_t)'),
+    listen: library.func('int listen(int, int)'),
+    accept4: library.func('int accept4(int, void *, void *, int)'),
+    sendmsg: library.func('intptr_t sendmsg(int, uintptr_t, int)'),
+    recvmsg: library.func('intptr_t recvmsg(int, uintptr_t, int)'),
     recvmmsg: library.func('int recvmmsg(int, uintptr_t, unsigned int, int, uintptr_t)'),
     sendmmsg: library.func('int sendmmsg(int, uintptr_t, unsigned int, int)'),
     fcntl: library.func('int fcntl(int, int, int)'),

@@ -13,7 +13,9 @@ import {
   pktInfo6,
   sockaddrIn,
   sockaddrIn6,
-  timeval
+  sockaddrUn,
+  timeval,
+  ucred
 } from '../../../src/server/mmsg/layout.ts'
 import { MessageBatch } from '../../../src/server/mmsg/message-batch.ts'
 
@@ -204,15 +206,26 @@ void test('the layout is that of the C headers', async (t) => {
     `sizeof(struct in6_pktinfo) == ${pktInfo6.octets}`,
     `sizeof(struct timeval) == ${timeval.size}`,
     `offsetof(struct timeval, tv_usec) == ${timeval.microseconds}`,
+    ...fields('struct sockaddr_un', { sun_family: sockaddrUn.family, sun_path: sockaddrUn.path }),
+    ...fields('struct ucred', { uid: ucred.uid }),
+    `sizeof(struct sockaddr_un) == ${sockaddrUn.size}`,
+    `sizeof(struct ucred) == ${ucred.size}`,
     `CMSG_LEN(0) == ${cmsghdr.data}`,
     ...Object.entries(linux).map(([name, value]) => `${name} == ${value}`)
   ]
   const folder = mkdtempSync(join(tmpdir(), 'layout-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'layout.c')
-  const includes = ['errno.h', 'fcntl.h', 'stddef.h', 'sys/time.h', 'sys/socket.h', 'sys/uio.h', 'netinet/in.h'].map(
-    (name) => `#include <${name}>`
-  )
+  const includes = [
+    'errno.h',
+    'fcntl.h',
+    'stddef.h',
+    'sys/time.h',
+    'sys/socket.h',
+    'sys/un.h',
+    'sys/uio.h',
+    'netinet/in.h'
+  ].map((name) => `#include <${name}>`)
   const asserts = checks.map((check) => `_Static_assert(${check}, "${check}");`)
   writeFileSync(file, ['#define _GNU_SOURCE', ...includes, ...asserts, ''].join('\n'))
   const found = compilers.filter((compiler) => {

@@ -1,0 +1,186 @@
+/**
+ * The sockets that are served on, for DNS and HTTP: opened, or taken over from the process that serves them until now
+ * (`takeover: on`), and given to the one that comes after us.
+ */
+import { startAdmin, type RunningAdmin } from '../admin/http-server.ts'
+import type { Inspectable } from '../admin/inspectable.ts'
+import type { Clock } from '../base/clock.ts'
+import { ListenError } from '../base/errors.ts'
+import { takeoverAttempts, takeoverRetryMs, takeoverWaitMs } from '../base/socket-limits.ts'
+import type { Logger } from '../base/log.ts'
+import type { Config } from '../config/config.ts'
+import { Listeners } from '../server/listeners.ts'
+import { chooseUdpIo, type ChosenIo } from '../server/mmsg/batched-io.ts'
+import type { Libc } from '../server/mmsg/libc.ts'
+import type { Responder } from '../server/responder.ts'
+import { ListeningSockets } from '../server/takeover/listening-sockets.ts'
+import { Predecessor } from '../server/takeover/predecessor.ts'
+import { Successors } from '../server/takeover/successors.ts'
+import { UnixListener } from '../server/takeover/unix-channel.ts'
+import { dgramIo } from '../server/udp-listener.ts'
+
+export type ServingParts = Readonly<{
+  responder: Responder
+  inspect: Inspectable
+  clock: Clock
+  log: Logger
+  /** Resolves when queries can be answered: nothing is taken over before. Called only where somebody else serves meanwhile. */
+  becomeAble: () => Promise<unknown>
+}>
+
+export class Serving {
+  readonly listeners: Listeners
+  readonly admin: RunningAdmin
+  readonly #sockets: ListeningSockets | null
+  readonly #predecessor: Predecessor | null
+  readonly #successors: Successors | null
+  readonly #clock: Clock
+  #endWaiting: () => void = () => {}
+
+  /** @throws ListenError where an address is taken or missing, with nothing left open. */
+  static async open(config: Config, parts: ServingParts): Promise<Serving> {
+    const { clock, log } = parts
+    const io: ChosenIo =
+      config.batching === 'off' ? { udpIo: dgramIo, whyNotBatched: null, libc: null } : await chooseUdpIo(clock)
+    if (io.whyNotBatched !== null) log.info({ why: io.whyNotBatched }, 'UDP is read one datagram at a time')
+    if (!config.takeover) return Serving.#bind(config, parts, io, null, null)
+    if (io.libc === null) {
+      log.warn('sockets are neither taken over nor handed over: that needs UDP in batches')
+      return Serving.#bind(config, parts, io, null, null)
+    }
+    return Serving.#takeOverOrBind(config, parts, { ...io, libc: io.libc })
+  }
+
+  static async #takeOverOrBind(config: Config, parts: ServingParts, io: ChosenIo & { libc: Libc }): Promise<Serving> {
+    const { clock, log } = parts
+    for (let attempt = 1; ; attempt++) {
+      const predecessor = Predecessor.find(io.libc, config.listen)
+      let taken: ReadonlyMap<string, number> | null = null
+      if (predecessor !== null) {
+        log.info('another process serves these addresses: its sockets are taken over once the cluster is read')
+        const isAble = await Promise.race([parts.becomeAble().then(() => true), predecessor.gone.then(() => false)])
+        taken = isAble ? await predecessor.take() : null
+      }
+      const sockets = new ListeningSockets(io.libc, taken ?? new Map<string, number>())
+      try {
+        const serving = await Serving.#bind(config, parts, io, sockets, predecessor)
+        if (taken !== null) log.info({ sockets: [...taken.keys()] }, 'sockets are taken over')
+        return serving
+      } catch (error) {
+        sockets.close()
+        predecessor?.close()
+        // Who has the address may be about to hand it over, or to end.
+        const mayGoAway = error instanceof ListenError && error.code === 'EADDRINUSE' && taken === null
+        if (!mayGoAway || attempt === takeoverAttempts) throw error
+      }
+      await waitAMoment(io.libc, clock)
+    }
+  }
+
+  static async #bind(
+    config: Config,
+    { responder, inspect, clock, log }: ServingParts,
+    { udpIo, libc }: ChosenIo,
+    sockets: ListeningSockets | null,
+    predecessor: Predecessor | null
+  ): Promise<Serving> {
+    const listeners = await Listeners.open({
+      addresses: config.listen,
+      responder,
+      clock,
+      udpIo,
+      sockets,
+      limits: {
+        inFlightQueries: config.limits.inFlightQueries,
+        tcpConnections: config.limits.tcpConnections,
+        tcpIdleTimeoutMs: config.limits.tcpIdleTimeoutMs
+      },
+      onFault: (error) => log.error({ err: error }, 'a responder threw')
+    })
+    try {
+      const { observe, admin } = config
+      const openSocket = (where: Readonly<{ address: string; port: number }>): number | null =>
+        sockets?.tcp(where, { ipv6Only: false })?.fd ?? null
+      const running = await startAdmin({ observe, admin, inspect, clock, log, openSocket })
+      return new Serving(listeners, running, { libc, sockets, predecessor, clock, log })
+    } catch (error) {
+      await listeners.stop({ drainTimeoutMs: 0, force: true })
+      throw error
+    }
+  }
+
+  private constructor(
+    listeners: Listeners,
+    admin: RunningAdmin,
+    parts: Readonly<{
+      libc: Libc | null
+      sockets: ListeningSockets | null
+      predecessor: Predecessor | null
+      clock: Clock
+      log: Logger
+    }>
+  ) {
+    const { libc, sockets, predecessor, clock, log } = parts
+    this.listeners = listeners
+    this.admin = admin
+    this.#sockets = sockets
+    this.#predecessor = predecessor
+    this.#clock = clock
+    sockets?.closeUnused()
+    this.#successors =
+      libc === null || sockets === null
+        ? null
+        : new Successors(libc, listeners.addresses, () => sockets.kept, {
+            onHello: () => log.info('another process will take over as soon as it can serve'),
+            onTaken: () => {
+              listeners.pause()
+              admin.pause()
+              log.info('another process has taken the sockets over: it serves as long as it lives')
+            },
+            onReturned: () => {
+              listeners.resume()
+              admin.resume().catch((error: unknown) => log.error({ err: error }, 'HTTP could not be resumed'))
+              log.warn('the process that had taken over is gone: serving again')
+            },
+            onProblem: (error) => log.warn({ err: error }, 'no other process will find us to take over')
+          })
+  }
+
+  /** Another process serves in our place. */
+  get isTakenOver(): boolean {
+    return this.#successors?.isTaken === true
+  }
+
+  /** Waits for a process that has said that it will take over, but not for ever. */
+  async untilTakenOver(): Promise<void> {
+    if (this.#successors === null) return
+    const isOver = Promise.withResolvers<void>()
+    this.#endWaiting = isOver.resolve
+    const cancel = this.#clock.after(takeoverWaitMs, isOver.resolve)
+    await Promise.race([this.#successors.decided(), isOver.promise])
+    cancel()
+    this.#endWaiting = () => {}
+  }
+
+  /** Ends `untilTakenOver`. */
+  hurry(): void {
+    this.#endWaiting()
+  }
+
+  /** Closes what is left when the listeners are stopped; a process that had its sockets from us, or gave them to us, keeps its own. */
+  async close(): Promise<void> {
+    this.#successors?.close()
+    await this.admin.close()
+    this.#sockets?.close()
+    this.#predecessor?.close()
+  }
+}
+
+/** Timers keep no process alive; a socket that nobody knows does. */
+async function waitAMoment(libc: Libc, clock: Clock): Promise<void> {
+  const alive = new UnixListener(libc, `peerdns waits ${process.pid}`, (channel) => channel.close())
+  await new Promise<void>((resolve) => {
+    clock.after(takeoverRetryMs, resolve)
+  })
+  alive.close()
+}
