@@ -1,8 +1,6 @@
 /**
  * The Services that all servers answer for: as Kubernetes manifests for peerdns, as records for everybody else.
  */
-import { stringify } from 'yaml'
-
 export const zone = 'cluster.local'
 
 export type BenchService = Readonly<{
@@ -12,6 +10,8 @@ export type BenchService = Readonly<{
   clusterIp: string | null
   /** Pods behind it. */
   endpoints: readonly string[]
+  /** Of its records; the server's default where it is missing. */
+  ttlSeconds?: number
 }>
 
 export type BenchRecord = Readonly<{ owner: string; type: 'A' | 'SRV'; data: string }>
@@ -19,8 +19,9 @@ export type BenchQuestion = Readonly<{ name: string; type: 'A' | 'SRV' }>
 
 const httpPort = 80
 
-/** `10.<second>.x.y`, from .1.1 on. */
-const addressAt = (second: number, index: number): string => `10.${second}.${1 + (index >> 7)}.${1 + (index & 127)}`
+/** `10.<second>.x.y`, from .1.1 on; every 16,384 of them take the next `second`. */
+const addressAt = (second: number, index: number): string =>
+  `10.${second + (index >> 14)}.${1 + ((index >> 7) & 127)}.${1 + (index & 127)}`
 
 export const hostNameOf = ({ name, namespace }: Pick<BenchService, 'name' | 'namespace'>): string =>
   `${name}.${namespace}.svc.${zone}`
@@ -37,7 +38,7 @@ export function clusterIpServices(namespace: string, count: number, second: numb
 export function headlessServices(namespace: string, count: number, endpoints: number, second: number): BenchService[] {
   return Array.from({ length: count }, (_, index) => ({
     namespace,
-    name: `set-${index}`,
+    name: `set-of-${endpoints}-${index}`,
     clusterIp: null,
     endpoints: Array.from({ length: endpoints }, (_, endpoint) => addressAt(second, index * endpoints + endpoint))
   }))
@@ -66,25 +67,22 @@ export function recordsOf(services: readonly BenchService[]): BenchRecord[] {
   })
 }
 
-const apiObject = (apiVersion: string, kind: string, namespace: string, name: string): Record<string, unknown> => ({
-  apiVersion,
-  kind,
-  metadata: namespace === '' ? { name } : { name, namespace }
-})
-
 function objectsOf(service: BenchService): unknown[] {
-  const { namespace, name, clusterIp, endpoints } = service
+  const { namespace, name, clusterIp, endpoints, ttlSeconds } = service
   const ports = [{ name: 'http', port: httpPort, protocol: 'TCP' }]
+  const annotations = ttlSeconds === undefined ? {} : { annotations: { 'peerdns.io/ttl': `${ttlSeconds}s` } }
   const object = {
-    ...apiObject('v1', 'Service', namespace, name),
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace, ...annotations },
     spec: { clusterIP: clusterIp ?? 'None', clusterIPs: [clusterIp ?? 'None'], type: 'ClusterIP', ports }
   }
   if (endpoints.length === 0) return [object]
-  const metadata = { name: `${name}-x7k2p`, namespace, labels: { 'kubernetes.io/service-name': name } }
+  const sliceMetadata = { name: `${name}-x7k2p`, namespace, labels: { 'kubernetes.io/service-name': name } }
   const slice = {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata,
+    metadata: sliceMetadata,
     addressType: 'IPv4',
     endpoints: endpoints.map((address) => ({ addresses: [address], conditions: { ready: true } })),
     ports
@@ -92,14 +90,14 @@ function objectsOf(service: BenchService): unknown[] {
   return [object, slice]
 }
 
-/** One multi-document YAML file, Namespaces first. */
+/** One List as JSON, Namespaces first. */
 export function manifestsOf(services: readonly BenchService[]): string {
   const namespaces = new Set(services.map(({ namespace }) => namespace))
-  const objects = [
-    ...Array.from(namespaces, (namespace) => apiObject('v1', 'Namespace', '', namespace)),
+  const items = [
+    ...Array.from(namespaces, (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     ...services.flatMap(objectsOf)
   ]
-  return objects.map((object) => stringify(object)).join('---\n')
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
 }
 
 const soaData = `ns.dns.${zone}. hostmaster.${zone}. 1 7200 1800 86400 5`

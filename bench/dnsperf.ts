@@ -27,6 +27,11 @@ export type Latency = Readonly<{ p50Ms: number; p99Ms: number; p999Ms: number }>
 
 export type DnsperfRun = DnsperfSummary & Readonly<{ latency: Latency | null }>
 
+export type Transport = 'udp' | 'tcp' | 'tcp-once'
+
+/** Connections that queries over TCP are spread over. */
+const tcpClients = 20
+
 export type DnsperfOptions = Readonly<{
   port: number
   queryFile: string
@@ -35,6 +40,10 @@ export type DnsperfOptions = Readonly<{
   queriesPerSecond: number | null
   outstanding: number
   core: number | null
+  /** UDP unless given; `tcp-once` opens a connection for each query. */
+  transport?: Transport
+  /** Asks with EDNS: the client takes 4,096 octets, and the server gives what it likes to give. */
+  hasEdns?: boolean
   /** Where its output may lie. */
   folder: string
   /** Whether each latency of a paced run is read, which takes dnsperf a line for each; true by default. */
@@ -100,6 +109,10 @@ export async function runDnsperf(options: DnsperfOptions): Promise<DnsperfRun> {
     '-O',
     'suppress=timeout'
   )
+  const { transport = 'udp', hasEdns = false } = options
+  if (transport !== 'udp') args.push('-m', 'tcp', '-c', String(tcpClients))
+  if (transport === 'tcp-once') args.push('-O', 'num-queries-per-conn=1')
+  if (hasEdns) args.push('-e')
   const isTimed = isPaced && options.isTimed !== false
   if (isPaced) args.push('-Q', String(options.queriesPerSecond))
   if (isTimed) args.push('-v')

@@ -1,9 +1,14 @@
 /** The command line of `npm run bench`. */
 import { parseArgs } from 'node:util'
-import { clusterWorkloads, peeredWorkload } from './workloads.ts'
+import { allWorkloads } from './workloads.ts'
 
-export const throughputCases: readonly string[] = [...clusterWorkloads, peeredWorkload].map(({ id }) => id)
-export const allCases: readonly string[] = [...throughputCases, 'latency', 'start', 'staleness']
+export const allCases: readonly string[] = [
+  ...allWorkloads.map(({ id }) => id),
+  'changes',
+  'latency',
+  'start',
+  'staleness'
+]
 
 export type BenchOptions = Readonly<{
   cases: ReadonlySet<string>
@@ -22,7 +27,7 @@ export type BenchOptions = Readonly<{
 
 export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--batching off] [--out FOLDER | --no-files]
 
-Compares peerdns with other servers in the same run and writes bench/results/latest.md and latest.json.
+Compares peerdns with other servers in the same run and writes bench/results/latest.md, latest.json and latest.svg.
 
   --only      of: ${allCases.join(', ')} (default: all)
   --quick     one second and two rounds: whether everything runs, not for figures; writes no files unless --out is given

@@ -1,7 +1,9 @@
 /** Results as Markdown: the same text for the file and for the terminal, where its padded columns are a table too. */
+import type { Latency } from './dnsperf.ts'
 import type { LatencyResult } from './cases/latency.ts'
 import type { StartRow } from './cases/start.ts'
-import { offeredRates, type OfferedRate, type ServerRuns, type ThroughputResult } from './cases/throughput.ts'
+import type { ChangesResult } from './cases/changes.ts'
+import type { RunAtRate, ServerRuns, ThroughputResult } from './cases/throughput.ts'
 import type { ServerId } from './rivals/server-plan.ts'
 import { medianRatio, spreadOf, type Spread } from './statistics.ts'
 
@@ -17,6 +19,7 @@ export type BenchReport = Readonly<{
   /** What is missing, and how the runs were disturbed. */
   notes: readonly string[]
   throughput: readonly ThroughputResult[]
+  changes: ChangesResult | null
   latency: readonly LatencyResult[]
   start: readonly StartRow[]
 }>
@@ -54,40 +57,49 @@ const microseconds = (value: number): string => value.toFixed(1)
 const thousands = (value: number): string => `${(value / 1000).toFixed(1)}k`
 export const milliseconds = (value: number): string => (value < 10 ? value.toFixed(2) : value.toFixed(1))
 const ratioText = (ratio: number | null): string => (ratio === null ? missing : `${ratio.toFixed(2)}x`)
+/** `30k`. */
+const short = (rate: number): string => `${rate / 1000}k`
 const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
 
 const measured = <Run>(runs: readonly (Run | null)[]): Run[] => runs.filter((run) => run !== null)
 
-function cpuCell(runs: ServerRuns, rate: OfferedRate): string {
-  const atRate = measured(runs.atRate[rate])
+/** The low rate of a workload, or the high one. */
+type RateAt = 0 | 1
+const bothRates: readonly RateAt[] = [0, 1]
+
+const cpuCell = (runs: ServerRuns, at: RateAt, rate: number): string => cpuText(runs.atRate[at], rate)
+
+function cpuText(runs: readonly (RunAtRate | null)[], rate: number): string {
+  const atRate = measured(runs)
   const cpu = spreadText(spreadOf(atRate.map(({ cpuMicroseconds }) => cpuMicroseconds)), microseconds)
   const answered = spreadOf(atRate.map(({ answeredPerSecond }) => answeredPerSecond))
   if (answered === null || answered.median >= rate * keptUpShare) return cpu
   return `${cpu} at ${thousands(answered.median)}`
 }
 
-function latencyCell(runs: ServerRuns, rate: OfferedRate, key: 'p50Ms' | 'p99Ms'): string {
-  const values = measured(runs.atRate[rate]).flatMap(({ latency }) => (latency === null ? [] : [latency[key]]))
+const latencyCell = (runs: ServerRuns, at: RateAt, key: keyof Latency): string => latencyText(runs.atRate[at], key)
+
+function latencyText(runs: readonly (RunAtRate | null)[], key: keyof Latency): string {
+  const values = measured(runs).flatMap(({ latency }) => (latency === null ? [] : [latency[key]]))
   return spreadText(spreadOf(values), milliseconds)
 }
 
-const cpuByRound = (runs: ServerRuns, rate: OfferedRate): (number | null)[] =>
-  runs.atRate[rate].map((run) => run?.cpuMicroseconds ?? null)
+const cpuAtHigh = (runs: ServerRuns): (number | null)[] => runs.atRate[1].map((run) => run?.cpuMicroseconds ?? null)
 
 const maximumByRound = (runs: ServerRuns): (number | null)[] =>
   runs.atMaximum.map((run) => run?.answeredPerSecond ?? null)
 
-function throughputTables({ title, servers }: ThroughputResult): string {
+function throughputTables({ title, rates, servers }: ThroughputResult): string {
   const others = references.filter(({ id }) => servers.some((server) => server.id === id))
   const ratios = (byRound: (runs: ServerRuns) => (number | null)[], runs: ServerRuns): string[] =>
     others.map(({ id }) => ratioText(medianRatio(byRound(runs), byRound(servers.find((server) => server.id === id)!))))
   const against = (what: string): string[] => others.map(({ title }) => `${what} / ${title}`)
   const cost = markdownTable(
-    ['server', ...offeredRates.map((rate) => `CPU us/query at ${thousands(rate)}`), ...against('CPU at 30k')],
+    ['server', ...rates.map((rate) => `CPU us/query at ${short(rate)}`), ...against(`CPU at ${short(rates[1])}`)],
     servers.map((runs) => [
       runs.title,
-      ...offeredRates.map((rate) => cpuCell(runs, rate)),
-      ...ratios((of) => cpuByRound(of, 30_000), runs)
+      ...bothRates.map((at) => cpuCell(runs, at, rates[at])),
+      ...ratios(cpuAtHigh, runs)
     ])
   )
   const speed = markdownTable(
@@ -95,10 +107,8 @@ function throughputTables({ title, servers }: ThroughputResult): string {
       'server',
       'max q/s',
       ...against('max'),
-      'p50 ms at 10k',
-      'p99 ms at 10k',
-      'p50 ms at 30k',
-      'p99 ms at 30k',
+      ...bothRates.flatMap((at) => [`p50 ms at ${short(rates[at])}`, `p99 ms at ${short(rates[at])}`]),
+      `p99.9 ms at ${short(rates[1])}`,
       'RSS MB',
       'answer octets'
     ],
@@ -106,16 +116,32 @@ function throughputTables({ title, servers }: ThroughputResult): string {
       runs.title,
       spreadText(spreadOf(measured(maximumByRound(runs))), thousands),
       ...ratios(maximumByRound, runs),
-      latencyCell(runs, 10_000, 'p50Ms'),
-      latencyCell(runs, 10_000, 'p99Ms'),
-      latencyCell(runs, 30_000, 'p50Ms'),
-      latencyCell(runs, 30_000, 'p99Ms'),
+      ...bothRates.flatMap((at) => [latencyCell(runs, at, 'p50Ms'), latencyCell(runs, at, 'p99Ms')]),
+      latencyCell(runs, 1, 'p999Ms'),
       (runs.rssOctets / 1e6).toFixed(0),
-      String(measured(runs.atRate[10_000])[0]?.responseOctets ?? missing)
+      String(measured(runs.atRate[0])[0]?.responseOctets ?? missing)
     ])
   )
   const setUps = servers.map(({ title, setUp }) => `${title}: ${setUp}`).join('; ')
   return `## ${title}\n\n${cost}\n\n${speed}\n\n${setUps}.\n`
+}
+
+const changesRow = (what: string, runs: readonly (RunAtRate | null)[], beside: string): string[] => [
+  what,
+  cpuText(runs, 30_000),
+  beside,
+  latencyText(runs, 'p50Ms'),
+  latencyText(runs, 'p99Ms')
+]
+
+function changesTable(changes: ChangesResult | null): string {
+  if (changes === null) return ''
+  const { title, quiet, changing, changesPerSecond, ratio } = changes
+  const table = markdownTable(
+    ['changes a second', 'CPU us/query at 30k', 'by that without', 'p50 ms', 'p99 ms'],
+    [changesRow('none', quiet, '1.00x'), changesRow(wholeText(changesPerSecond), changing, ratioText(ratio))]
+  )
+  return `## ${title}\n\n${table}\n\npeerdns on an API server of ours; rivals need a real one, which takes fewer changes.\n`
 }
 
 function latencyTables(results: readonly LatencyResult[]): string {
@@ -149,7 +175,7 @@ function startTable(rows: readonly StartRow[]): string {
 /** How much others used of the servers' core while it was measured; null where it is not known. */
 export function foreignShares(throughput: readonly ThroughputResult[]): Spread | null {
   const runs = throughput.flatMap(({ servers }) =>
-    servers.flatMap(({ atRate, atMaximum }) => [...offeredRates.flatMap((rate) => atRate[rate]), ...atMaximum])
+    servers.flatMap(({ atRate, atMaximum }) => [...atRate.flat(), ...atMaximum])
   )
   return spreadOf(runs.flatMap((run) => (run === null || run.foreignShare === null ? [] : [run.foreignShare])))
 }
@@ -174,6 +200,7 @@ export function markdownReport(report: BenchReport): string {
     ...(report.throughput.length === 0 ? [] : [`${method}\n`]),
     ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}\n`).join('')]),
     ...report.throughput.map(throughputTables),
+    changesTable(report.changes),
     latencyTables(report.latency),
     startTable(report.start)
   ]

@@ -5,74 +5,88 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPeerdns, withoutCompiledCode } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
+import { measureUnderChanges, type ChangesResult } from './cases/changes.ts'
 import { measureStart, type StartRow } from './cases/start.ts'
-import { measureThroughput, type RunningServer, type ThroughputResult } from './cases/throughput.ts'
-import type { Child } from './children.ts'
-import { parseOptions, throughputCases, usage, type BenchOptions } from './options.ts'
+import type { ThroughputResult } from './cases/throughput.ts'
+import { forwardersTo, measureFleets, startClusterA, type Rivals } from './fleets.ts'
+import { parseOptions, usage, type BenchOptions } from './options.ts'
 import { allowedCores, hasRaisedPriority } from './process-usage.ts'
+import { plotOf } from './plot.ts'
 import { markdownReport, type BenchReport } from './report.ts'
-import { corednsForwarding, corednsForZone, corednsForZoneFile } from './rivals/coredns.ts'
-import { findCoredns, findDnsperf, findProgram, findUnbound, type Program } from './rivals/find.ts'
-import { peerdnsForManifests, peerdnsForwarding, peerdnsForZone, type PeerdnsProgram } from './rivals/peerdns.ts'
-import { dgramEcho, dns2ForZone } from './rivals/plain.ts'
-import type { ForwardRole, Place, ServerPlan } from './rivals/server-plan.ts'
-import { unboundForwarding, unboundForZone } from './rivals/unbound.ts'
+import { corednsForZoneFile } from './rivals/coredns.ts'
+import {
+  findCompiler,
+  findCoredns,
+  findDnsdist,
+  findDnsmasq,
+  findDnsperf,
+  findKnot,
+  findProgram,
+  findUnbound,
+  type Program
+} from './rivals/find.ts'
+import { peerdnsForManifests } from './rivals/peerdns.ts'
+import { buildCEcho, dgramEcho } from './rivals/plain.ts'
+import type { Place } from './rivals/server-plan.ts'
 import { whyNoClusters } from '../test/e2e/support/part.ts'
 import { Workspace, type Cores } from './workspace.ts'
-import {
-  clusterWorkloads,
-  freshQuestions,
-  freshServices,
-  ownServices,
-  peeredServices,
-  peeredSuffixes,
-  peeredWorkload,
-  type Workload
-} from './workloads.ts'
+import { freshQuestions } from './workloads.ts'
 
 const root = join(fileURLToPath(import.meta.url), '..', '..')
 const manifestFiles = ['cluster-a.yaml', 'cluster-b.yaml'].map((name) => join(root, 'test', 'data', name))
 const starts = 7
-/** The TTL of Services (the default of cluster.ttl), and one that outlasts every run for what is to stay cached. */
-const zoneTtlSeconds = 5
-const peeredTtlSeconds = 3_600
-
-type Rivals = Readonly<{ peerdns: PeerdnsProgram; coredns: Program | null; unbound: Program | null }>
+const packaged = [
+  ['unbound', 'Unbound', 'unbound'],
+  ['knot', 'Knot DNS', 'knot'],
+  ['dnsdist', 'dnsdist', 'dnsdist'],
+  ['dnsmasq', 'dnsmasq', 'dnsmasq-base']
+] as const
 
 const say = (line: string): void => console.error(`bench: ${line}`)
 
 async function main(options: BenchOptions): Promise<void> {
-  const notes: string[] = []
-  const note = (line: string): void => {
-    notes.push(line)
-    say(line)
-  }
+  const cores = chooseCores()
+  const workspace = new Workspace(cores, say, options.patienceSeconds * 1000)
+  const note = (line: string): void => workspace.note(line)
   const dnsperf = findDnsperf()
-  const coredns = findCoredns(join(root, '.cache', 'bench', 'bin'), say)
-  const unbound = findUnbound()
+  const others = {
+    coredns: findCoredns(join(root, '.cache', 'bench', 'bin'), say),
+    unbound: findUnbound(),
+    knot: findKnot(),
+    dnsdist: findDnsdist(),
+    dnsmasq: findDnsmasq()
+  }
+  if (cores.server === null) note('Fewer than two cores or no taskset: client and servers have no cores of their own.')
   if (dnsperf === null) note('dnsperf is not here (Debian package dnsperf): throughput is left out.')
-  if (coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
-  if (unbound === null) note('Unbound is not here (Debian package unbound): left out.')
+  if (others.coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
+  for (const [id, title, debianPackage] of packaged) {
+    if (others[id] === null) note(`${title} is not here (Debian package ${debianPackage}): left out.`)
+  }
+  const compiler = findCompiler()
+  const floor = compiler === null ? null : buildCEcho(compiler, workspace.folder)
+  if (floor === null) note('No C compiler is here: the floor in C is left out.')
   if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
   if (options.batching === 'off') note('peerdns read and sent one datagram at a time (`batching: off`).')
+  const { coredns, unbound, knot, dnsdist, dnsmasq } = others
   // Read now: somebody may commit while this runs.
-  const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, dnsperf })
-  const workspace = new Workspace(chooseCores(note), say, options.patienceSeconds * 1000)
-  const rivals: Rivals = {
-    peerdns: { ...(await buildPeerdns(root, workspace.folder)), batching: options.batching },
-    coredns,
-    unbound
-  }
+  const versions = versionsOf({
+    CoreDNS: coredns,
+    Unbound: unbound,
+    Knot: knot,
+    dnsdist,
+    dnsmasq,
+    dnsperf
+  })
+  const peerdns = { ...(await buildPeerdns(root, workspace.folder)), batching: options.batching }
+  const rivals: Rivals = { ...others, peerdns, cEcho: floor }
 
   let throughput: ThroughputResult[] = []
   let latency: LatencyResult[] = []
   let start: StartRow[] = []
-  const isWanted = ({ id }: Workload): boolean => options.cases.has(id)
-  if (dnsperf !== null && throughputCases.some((id) => options.cases.has(id))) {
-    throughput = [
-      ...(await clusterZone(workspace, rivals, clusterWorkloads.filter(isWanted), options)),
-      ...(await peeredNames(workspace, rivals, [peeredWorkload].filter(isWanted), options))
-    ]
+  let changes: ChangesResult | null = null
+  if (dnsperf !== null) {
+    throughput = await measureFleets(workspace, rivals, options)
+    if (options.cases.has('changes')) changes = await measureUnderChanges(workspace, peerdns, options)
   }
   if (options.cases.has('latency')) latency = await uncachedLatency(workspace, rivals, options)
   if (options.cases.has('start')) {
@@ -91,95 +105,20 @@ async function main(options: BenchOptions): Promise<void> {
   const { seconds, rounds } = options
   const date = new Date().toISOString().slice(0, 10)
   if (options.cases.has('staleness')) measureStaleness(options, note)
-  write({ date, machine: machineText(), versions, seconds, rounds, notes, throughput, latency, start }, options)
+  const { notes } = workspace
+  write(
+    { date, machine: machineText(), versions, seconds, rounds, notes, throughput, changes, latency, start },
+    options
+  )
 }
 
 /** Servers on the second allowed core, the client on the first, where most interrupts are handled. */
-function chooseCores(note: (line: string) => void): Cores {
+function chooseCores(): Cores {
   const [client, server] = allowedCores()
   if (client === undefined || server === undefined || findProgram('taskset') === null) {
-    note('Fewer than two cores or no taskset: client and servers are not bound to cores of their own.')
     return { client: null, server: null }
   }
   return { client, server }
-}
-
-/** Starts servers; one that does not get to its first right answer is named and left out. */
-async function startFleet(
-  workspace: Workspace,
-  plans: readonly ServerPlan[],
-  first: Workload
-): Promise<RunningServer[]> {
-  const fleet: RunningServer[] = []
-  for (const plan of plans) {
-    const expected = plan.id === 'echo' ? { rcode: 0, answers: 0 } : first.expected
-    try {
-      const child = await workspace.start(plan, { question: first.questions[0]!, expected })
-      fleet.push({ plan, child })
-    } catch (error) {
-      workspace.say(`left out: ${(error as Error).message}`)
-    }
-  }
-  return fleet
-}
-
-async function stopAll(children: readonly Child[]): Promise<void> {
-  for (const child of children) await child.stop()
-}
-
-async function clusterZone(
-  workspace: Workspace,
-  { peerdns, coredns, unbound }: Rivals,
-  workloads: readonly Workload[],
-  options: BenchOptions
-): Promise<ThroughputResult[]> {
-  if (workloads.length === 0) return []
-  const role = { services: ownServices, ttlSeconds: zoneTtlSeconds }
-  const plans = [peerdnsForZone(peerdns, await workspace.place(), role)]
-  if (coredns !== null) plans.push(corednsForZone(coredns.path, await workspace.place(), role))
-  if (unbound !== null) plans.push(unboundForZone(unbound.path, await workspace.place(), role))
-  plans.push(dns2ForZone(process.execPath, await workspace.place(), role))
-  plans.push(dgramEcho(process.execPath, await workspace.place()))
-  const fleet = await startFleet(workspace, plans, clusterWorkloads[0]!)
-  try {
-    return await measureThroughput(workspace, fleet, workloads, options)
-  } finally {
-    await stopAll(fleet.map(({ child }) => child))
-  }
-}
-
-/** Cluster A, whose names are peered; it sits on the client's core, where it has nothing to do once caches are filled. */
-async function startClusterA(workspace: Workspace, peerdns: PeerdnsProgram): Promise<RunningServer> {
-  const role = { services: [...peeredServices, ...freshServices], ttlSeconds: peeredTtlSeconds }
-  const plan = peerdnsForZone(peerdns, await workspace.place(), role)
-  const { questions, expected } = peeredWorkload
-  const child = await workspace.start(plan, { question: questions[0]!, expected }, workspace.cores.client)
-  return { plan, child }
-}
-
-async function forwardersTo(workspace: Workspace, rivals: Rivals, peerPort: number): Promise<ServerPlan[]> {
-  const role: ForwardRole = { suffixes: peeredSuffixes, peerPort }
-  const plans = [peerdnsForwarding(rivals.peerdns, await workspace.place(), role)]
-  if (rivals.coredns !== null) plans.push(corednsForwarding(rivals.coredns.path, await workspace.place(), role))
-  if (rivals.unbound !== null) plans.push(unboundForwarding(rivals.unbound.path, await workspace.place(), role))
-  return plans
-}
-
-async function peeredNames(
-  workspace: Workspace,
-  rivals: Rivals,
-  workloads: readonly Workload[],
-  options: BenchOptions
-): Promise<ThroughputResult[]> {
-  if (workloads.length === 0) return []
-  const clusterA = await startClusterA(workspace, rivals.peerdns)
-  const plans = await forwardersTo(workspace, rivals, clusterA.plan.port)
-  const fleet = await startFleet(workspace, plans, peeredWorkload)
-  try {
-    return await measureThroughput(workspace, fleet, workloads, options)
-  } finally {
-    await stopAll([...fleet, clusterA].map(({ child }) => child))
-  }
 }
 
 async function uncachedLatency(workspace: Workspace, rivals: Rivals, options: BenchOptions): Promise<LatencyResult[]> {
@@ -227,6 +166,7 @@ function write(report: BenchReport, { resultsFolder }: BenchOptions): void {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'latest.md'), markdown)
   writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 1)}\n`)
+  if (report.throughput.length > 0) writeFileSync(join(folder, 'latest.svg'), plotOf(report.throughput))
   say(`written to ${folder}`)
 }
 

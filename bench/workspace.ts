@@ -15,7 +15,7 @@ import type { Place, ServerPlan } from './rivals/server-plan.ts'
 /** Which core the servers are bound to, and which one the client; null: not bound. */
 export type Cores = Readonly<{ server: number | null; client: number | null }>
 
-const startTimeoutMs = 20_000
+const startTimeoutMs = 60_000
 const logLines = 8
 /** A core counts as quiet when it was busy for less than this in one sample. */
 const quietSeconds = 0.04
@@ -25,6 +25,8 @@ export class Workspace {
   readonly folder: string
   readonly cores: Cores
   readonly say: (line: string) => void
+  /** What is missing, and how runs were disturbed. */
+  readonly notes: string[] = []
   readonly #patienceMs: number
   #places = 0
 
@@ -36,6 +38,13 @@ export class Workspace {
     this.say = say
     this.#patienceMs = patienceMs
     process.on('exit', () => rmSync(this.folder, { recursive: true, force: true }))
+  }
+
+  /** Says something that the report is to say too. */
+  note(line: string): void {
+    if (this.notes.includes(line)) return
+    this.notes.push(line)
+    this.say(line)
   }
 
   async place(): Promise<Place> {

@@ -64,7 +64,8 @@ const tasks = {
   },
   e2e: () => node('test/e2e/run.ts', ...rest),
   soak: () => node('test/soak/mutated-packets.ts', ...(rest.length > 0 ? rest : ['600'])),
-  bench: () => node('bench/run.ts', ...rest)
+  bench: () => node('bench/run.ts', ...rest),
+  micro: () => node('bench/micro.ts', ...rest)
 }
 
 if (!Object.hasOwn(tasks, task)) {

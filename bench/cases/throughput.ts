@@ -11,19 +11,17 @@ import { join } from 'node:path'
 import { queryFileOf } from '../dataset.ts'
 import { runDnsperf, type DnsperfRun, type Latency } from '../dnsperf.ts'
 import { cpuSecondsBetween, readCoreBusySeconds, readCpu, readRssOctets } from '../process-usage.ts'
-import type { ServerId, ServerPlan } from '../rivals/server-plan.ts'
-import type { Workload, WorkloadId } from '../workloads.ts'
+import { isEcho, type ServerId, type ServerPlan } from '../rivals/server-plan.ts'
+import type { Rates, Workload, WorkloadId } from '../workloads.ts'
 import { endOfLog, type Workspace } from '../workspace.ts'
-
-/** Queries offered each second. */
-export const offeredRates = [10_000, 30_000] as const
-export type OfferedRate = (typeof offeredRates)[number]
 
 /** Queries under way at a fixed rate: enough for a pause of some milliseconds, few enough for everybody's receive buffer. */
 const outstandingAtRate = 200
 /** Queries under way when the maximum is looked for; halved while more than `maxLostShare` of them are lost. */
 const outstandingAtMaximum = 100
 const leastOutstanding = 25
+/** Questions of a workload that are asked one by one first; the others come with the load. */
+const checkedQuestions = 1_000
 const maxLostShare = 0.001
 
 export type RunAtRate = Readonly<{
@@ -49,12 +47,18 @@ export type ServerRuns = {
   id: ServerId
   title: string
   setUp: string
-  atRate: Record<OfferedRate, (RunAtRate | null)[]>
+  /** By the rates of the workload: low, high. */
+  atRate: [(RunAtRate | null)[], (RunAtRate | null)[]]
   atMaximum: (RunAtMaximum | null)[]
   rssOctets: number
 }
 
-export type ThroughputResult = Readonly<{ id: WorkloadId; title: string; servers: readonly ServerRuns[] }>
+export type ThroughputResult = Readonly<{
+  id: WorkloadId
+  title: string
+  rates: Rates
+  servers: readonly ServerRuns[]
+}>
 
 export type RunningServer = Readonly<{ plan: ServerPlan; child: Child }>
 
@@ -71,9 +75,9 @@ export async function measureThroughput(
     const load = new LoadOn(workspace, workload)
     const runs: ServerRuns[] = []
     for (const server of fleet) {
-      const problem = await load.problemOf(server)
+      const problem = server.plan.leftOut?.[workload.id] ?? (await load.problemOf(server))
       if (problem === null) runs.push(emptyRuns(server.plan))
-      else workspace.say(`${server.plan.title} is left out of ${workload.id}: ${problem}`)
+      else workspace.note(`${server.plan.title} is left out of \`${workload.id}\`: ${problem}.`)
     }
     measured.push({ workload, load, runs })
   }
@@ -85,8 +89,8 @@ export async function measureThroughput(
   for (let round = 1; round <= repeat.rounds; round++) {
     for (const { workload, load, runs } of measured) {
       workspace.say(`round ${round} of ${repeat.rounds}: ${workload.id}`)
-      for (const rate of offeredRates) {
-        for (const run of runs) run.atRate[rate].push(await load.atRate(serverOf(run.id), rate, repeat.seconds))
+      for (const [at, rate] of workload.rates.entries()) {
+        for (const run of runs) run.atRate[at]!.push(await load.atRate(serverOf(run.id), rate, repeat.seconds))
       }
       for (const run of runs) {
         run.atMaximum.push(await load.maximum(serverOf(run.id), repeat.seconds))
@@ -94,20 +98,20 @@ export async function measureThroughput(
       }
     }
   }
-  return measured.map(({ workload: { id, title }, runs }) => ({ id, title, servers: runs }))
+  return measured.map(({ workload: { id, title, rates }, runs }) => ({ id, title, rates, servers: runs }))
 }
 
 const emptyRuns = ({ id, title, setUp }: ServerPlan): ServerRuns => ({
   id,
   title,
   setUp,
-  atRate: { 10_000: [], 30_000: [] },
+  atRate: [[], []],
   atMaximum: [],
   rssOctets: 0
 })
 
 /** One workload as load on any server. */
-class LoadOn {
+export class LoadOn {
   readonly #workspace: Workspace
   readonly #workload: Workload
   readonly #queryFile: string
@@ -119,13 +123,13 @@ class LoadOn {
     writeFileSync(this.#queryFile, queryFileOf(workload.questions))
   }
 
-  /** Asks every question once: fills caches, and shows a server that answers wrongly. The echo answers nothing. */
+  /** Asks the questions once: fills caches, and shows a server that answers wrongly. The echo answers nothing. */
   async problemOf({ plan, child }: RunningServer): Promise<string | null> {
-    if (plan.id === 'echo') return null
+    if (isEcho(plan.id)) return null
     if (child.hasEnded()) return 'it ended'
     const asker = await Asker.to(plan.port)
     try {
-      for (const question of this.#workload.questions) {
+      for (const question of this.#workload.questions.slice(0, checkedQuestions)) {
         const answer = (await asker.ask(question, 2_000)) ?? (await asker.ask(question, 2_000))
         if (answer === null) return `no answer for ${question.name}`
         if (isAsExpected(answer.message, this.#workload.expected)) continue
@@ -137,7 +141,7 @@ class LoadOn {
     }
   }
 
-  async atRate(server: RunningServer, rate: OfferedRate, seconds: number): Promise<RunAtRate | null> {
+  async atRate(server: RunningServer, rate: number, seconds: number): Promise<RunAtRate | null> {
     const run = await this.#run(server, seconds, rate, outstandingAtRate)
     if (run === null) return null
     const { responseOctets, latency, ...shares } = run
@@ -173,6 +177,8 @@ class LoadOn {
         queriesPerSecond: rate,
         outstanding,
         core: cores.client,
+        transport: this.#workload.transport,
+        hasEdns: this.#workload.hasEdns,
         folder
       })
     } catch (error) {

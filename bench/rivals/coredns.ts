@@ -6,6 +6,9 @@ import type { ForwardRole, Place, ServerPlan, ZoneRole } from './server-plan.ts'
 
 const cacheSeconds = 3_600
 
+/** Its lowest TTL is 5 s unless told otherwise; answers with TTL 0 are not to be kept by anybody here. */
+const cacheBlock = [`  cache ${cacheSeconds} {`, `    success 9984 ${cacheSeconds} 0`, '  }']
+
 function planOf(program: string, place: Place, corefile: string, setUp: string): ServerPlan {
   const file = join(place.folder, 'Corefile')
   writeFileSync(file, corefile)
@@ -26,7 +29,7 @@ export const corednsForZone = (program: string, place: Place, role: ZoneRole): S
 
 export function corednsForwarding(program: string, place: Place, role: ForwardRole): ServerPlan {
   const blocks = role.suffixes.map((suffix) => {
-    const lines = ['  bind 127.0.0.1', `  forward . 127.0.0.1:${role.peerPort}`, `  cache ${cacheSeconds}`]
+    const lines = ['  bind 127.0.0.1', `  forward . 127.0.0.1:${role.peerPort}`, ...cacheBlock]
     return `${suffix}:${place.port} {\n${lines.join('\n')}\n}\n`
   })
   return planOf(program, place, blocks.join(''), '`forward` and `cache`')

@@ -47,6 +47,14 @@ export const findUnbound = (): Program | null => withVersion(findProgram('unboun
 
 export const findDnsperf = (): Program | null => withVersion(findProgram('dnsperf'), ['-h'], /Version (\S+)/)
 
+export const findKnot = (): Program | null => withVersion(findProgram('knotd'), ['--version'], /version (\S+)/)
+
+export const findDnsdist = (): Program | null => withVersion(findProgram('dnsdist'), ['--version'], /dnsdist (\S+)/)
+
+export const findDnsmasq = (): Program | null => withVersion(findProgram('dnsmasq'), ['--version'], /version (\S+)/i)
+
+export const findCompiler = (): string | null => findProgram('cc') ?? findProgram('gcc')
+
 const asCoredns = (path: string | null): Program | null => withVersion(path, ['-version'], /CoreDNS-(\S+)/)
 
 /** @param cacheFolder where a build of ours lies, or will lie */

@@ -36,14 +36,14 @@ function planOf(program: PeerdnsProgram, place: Place, cluster: Document, more: 
 function manifestsIn(place: Place, text: string): string {
   const folder = join(place.folder, 'manifests')
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'services.yaml'), text)
+  writeFileSync(join(folder, 'services.json'), text)
   return folder
 }
 
-export function peerdnsForZone(program: PeerdnsProgram, place: Place, role: ZoneRole): ServerPlan {
+export function peerdnsForZone(program: PeerdnsProgram, place: Place, role: ZoneRole, more: Document = {}): ServerPlan {
   const source = { manifests: [manifestsIn(place, manifestsOf(role.services))] }
   const cluster = { name: 'bench-a', ttl: `${role.ttlSeconds}s`, source }
-  return planOf(program, place, cluster, {}, 'manifests, one thread')
+  return planOf(program, place, cluster, more, 'manifests, one thread')
 }
 
 /** Files as they are, for instance what a real cluster gave. */
@@ -52,10 +52,22 @@ export function peerdnsForManifests(program: PeerdnsProgram, place: Place, file:
   return planOf(program, place, cluster, {}, 'manifests, one thread')
 }
 
-export function peerdnsForwarding(program: PeerdnsProgram, place: Place, role: ForwardRole): ServerPlan {
+/** @param mirror the peer's zones are kept here by transfer, and answered from here */
+export function peerdnsForwarding(
+  program: PeerdnsProgram,
+  place: Place,
+  role: ForwardRole,
+  mirror = false
+): ServerPlan {
   const own = [{ namespace: 'own', name: 'service', clusterIp: '10.99.0.1', endpoints: [] }]
   const cluster = { name: 'bench-b', source: { manifests: [manifestsIn(place, manifestsOf(own))] } }
-  const peers = { 'bench-a': { servers: [`127.0.0.1:${role.peerPort}`] } }
+  const peers = { 'bench-a': { servers: [`127.0.0.1:${role.peerPort}`], mirror } }
   const policies = [{ name: 'from-a', dnsName: role.suffixes, targets: ['bench-a'] }]
-  return planOf(program, place, cluster, { peers, policies }, 'policy to a peer, one thread')
+  return planOf(
+    program,
+    place,
+    cluster,
+    { peers, policies },
+    mirror ? 'mirror of a peer, one thread' : 'policy to a peer, one thread'
+  )
 }

@@ -1,7 +1,10 @@
 /** How a server is run for one benchmark: each of the files beside this one makes such plans for one server. */
 import type { BenchService } from '../dataset.ts'
 
-export type ServerId = 'peerdns' | 'coredns' | 'unbound' | 'dns2' | 'echo'
+export type ServerId = 'peerdns' | 'coredns' | 'unbound' | 'knot' | 'dnsdist' | 'dnsmasq' | 'dns2' | 'echo' | 'c-echo'
+
+/** Servers that answer nothing: how cheap any answer can be at all. */
+export const isEcho = (id: ServerId): boolean => id === 'echo' || id === 'c-echo'
 
 export type ServerPlan = Readonly<{
   id: ServerId
@@ -13,6 +16,8 @@ export type ServerPlan = Readonly<{
   args: readonly string[]
   /** On 127.0.0.1. */
   port: number
+  /** Workloads that it is not measured in, and why. */
+  leftOut?: Readonly<Record<string, string>>
 }>
 
 /** Where a server may write its files, and which ports are its own. */
