@@ -1,5 +1,6 @@
 /**
- * peerdns compiled as it is shipped, but into a folder of its own: what is measured stays the same while somebody edits or builds.
+ * peerdns compiled as it is shipped, but into a folder of its own: what is measured stays the same while somebody edits
+ * or builds.
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

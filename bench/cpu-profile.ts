@@ -79,7 +79,9 @@ export function costsByPart(costs: readonly FunctionCost[]): { part: string; sha
   return Array.from(parts, ([part, share]) => ({ part, share })).sort((a, b) => b.share - a.share)
 }
 
-/** What has no file is Node in C++: `(program)` mostly reads sockets and calls back, the rest are built-in functions. */
+/**
+ * What has no file is Node in C++: `(program)` mostly reads sockets and calls back, the rest are built-in functions.
+ */
 function partOf(name: string, where: string): string {
   if (where === '') return name.startsWith('(') ? name : '(built in)'
   const path = where.slice(0, where.lastIndexOf(':'))

@@ -1,8 +1,8 @@
 /**
  * dnsperf as the client: one run, and what it says about it.
  *
- * Debian's dnsperf 2.10 has no percentiles, so the verbose output (one line a response) is read afterwards; writing it costs the
- * client's core, not the server's.
+ * Debian's dnsperf 2.10 has no percentiles, so the verbose output (one line a response) is read afterwards; writing it
+ * costs the client's core, not the server's.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,7 +50,9 @@ export type DnsperfOptions = Readonly<{
   isTimed?: boolean
 }>
 
-/** How long dnsperf waits for one answer. A lost query blocks its place for as long, so shorter than its default of 5 s. */
+/**
+ * How long dnsperf waits for one answer. A lost query blocks its place for as long, so shorter than its default of 5 s.
+ */
 const queryTimeoutSeconds = 1
 
 /** @throws Error when the output is not dnsperf's statistics. */

@@ -1,7 +1,8 @@
 /**
  * What clients get while one of two clusters misbehaves, and how late: `node bench/failover.ts`. The same questions to
- * peerdns (`targets: [a, c]`), to CoreDNS (`forward . a c`, sequential) and to dnsdist (`firstAvailable`), all with their
- * health checks on, none with a cache. A table of faults goes to bench/results/failover.md. Takes some 20 s for each.
+ * peerdns (`targets: [a, c]`), to CoreDNS (`forward . a c`, sequential) and to dnsdist (`firstAvailable`), all with
+ * their health checks on, none with a cache. A table of faults goes to bench/results/failover.md. Takes some 20 s for
+ * each.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,6 @@
-/** What resolvers on nodes cost the hub whose zones they take: `node bench/nodes.ts`. What comes out: nodes/report.ts. */
+/**
+ * What resolvers on nodes cost the hub whose zones they take: `node bench/nodes.ts`. What comes out: nodes/report.ts.
+ */
 import { fork, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * What peerdns does that is offered twice of what it can answer: `node bench/overload.ts`. It gets a part of a core; first
- * its maximum is looked for, then comes the overload for a minute, then a load that it can bear, once with batches of
- * datagrams and once, shorter, without. Goes to bench/results/overload.md. Takes two minutes.
+ * What peerdns does that is offered twice of what it can answer: `node bench/overload.ts`. It gets a part of a core;
+ * first its maximum is looked for, then comes the overload for a minute, then a load that it can bear, once with
+ * batches of datagrams and once, shorter, without. Goes to bench/results/overload.md. Takes two minutes.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

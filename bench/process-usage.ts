@@ -1,8 +1,8 @@
 /**
  * What processes and cores used, from Linux's /proc.
  *
- * A process' CPU time is user and system time of all its threads. /proc/PID/stat counts it in ticks of 10 ms, a few percent of
- * a short run, so the scheduler's own nanoseconds per thread are taken where the threads stayed the same.
+ * A process' CPU time is user and system time of all its threads. /proc/PID/stat counts it in ticks of 10 ms, a few
+ * percent of a short run, so the scheduler's own nanoseconds per thread are taken where the threads stayed the same.
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
@@ -12,7 +12,9 @@ const ticksPerSecond = 100
 
 export type CpuReading = Readonly<{ tickSeconds: number; threadNanoseconds: ReadonlyMap<string, number> }>
 
-/** User and system time from /proc/PID/stat. The command's name may hold spaces and parentheses, so count from the last. */
+/**
+ * User and system time from /proc/PID/stat. The command's name may hold spaces and parentheses, so count from the last.
+ */
 export function parseStatSeconds(stat: string): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond

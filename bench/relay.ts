@@ -3,8 +3,8 @@
  *
  *     node bench/relay.ts --listen 127.0.0.1:5399 --to 127.0.0.1:5301 --delay-ms 25
  *
- * The delay is for one direction, so a round trip takes twice as long, and a TCP connection takes one more to be set up. Nothing is
- * lost and nothing overtakes.
+ * The delay is for one direction, so a round trip takes twice as long, and a TCP connection takes one more to be set
+ * up. Nothing is lost and nothing overtakes.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -18,7 +18,10 @@ export type RelayOptions = Readonly<{ listen: Address; to: Address; delayMs: num
 const udpIdleMs = 10_000
 const receiveBufferOctets = 4 * 1024 * 1024
 
-/** Does things later, in the order they came, and never early: Node's own timers may fire a millisecond or two before their time. */
+/**
+ * Does things later, in the order they came, and never early: Node's own timers may fire a millisecond or two before
+ * their time.
+ */
 export class DelayLine {
   readonly #delayMs: number
   readonly #waiting: { dueMs: number; run: () => void }[] = []

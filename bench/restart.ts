@@ -1,7 +1,7 @@
 /**
- * Restarts while clients ask: `node bench/restart.ts`. With `takeover: on` a new process is started beside the one that serves,
- * takes its sockets over, and then the old one is told to stop; and so on, under dnsperf. Beside it, the same with one process
- * after the other (`takeover: off`). Goes to bench/results/restart.md. Takes some two minutes.
+ * Restarts while clients ask: `node bench/restart.ts`. With `takeover: on` a new process is started beside the one that
+ * serves, takes its sockets over, and then the old one is told to stop; and so on, under dnsperf. Beside it, the same
+ * with one process after the other (`takeover: off`). Goes to bench/results/restart.md. Takes some two minutes.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,6 @@
 /**
- * peerdns and CoreDNS on one real API server with many Services: `node bench/scale.ts`. What is measured: scale/report.ts.
+ * peerdns and CoreDNS on one real API server with many Services: `node bench/scale.ts`. What is measured:
+ * scale/report.ts.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -32,8 +32,8 @@ const say = (line: string): void => console.error(`staleness: ${line}`)
 type Clusters = Readonly<{ a: Cluster; b: Cluster }>
 
 /**
- * The share of the endpoints that die in each part, and the time between two deaths on average: where answers stay stale
- * for long, many names are asked for at once, and two cores have to keep up.
+ * The share of the endpoints that die in each part, and the time between two deaths on average: where answers stay
+ * stale for long, many names are asked for at once, and two cores have to keep up.
  */
 const paceOf: Readonly<Record<PartName, Readonly<{ share: number; gapMs: number }>>> = {
   told: { share: 1, gapMs: 500 },

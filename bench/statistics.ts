@@ -16,7 +16,8 @@ function medianOf(sorted: Float64Array): number {
 }
 
 /**
- * The value below or at which `share` (0 to 1) of the values lie (nearest rank), so always one that was measured; NaN of none.
+ * The value below or at which `share` (0 to 1) of the values lie (nearest rank), so always one that was measured; NaN
+ * of none.
  * @param sorted in ascending order
  */
 export function percentile(sorted: Float64Array, share: number): number {
@@ -26,8 +27,8 @@ export function percentile(sorted: Float64Array, share: number): number {
 }
 
 /**
- * The median of `ours / theirs`, round by round: what hits the machine in one round hits both, and a ratio of two medians
- * would mix rounds. Rounds that only one of them has are left out; null when none is left.
+ * The median of `ours / theirs`, round by round: what hits the machine in one round hits both, and a ratio of two
+ * medians would mix rounds. Rounds that only one of them has are left out; null when none is left.
  */
 export function medianRatio(ours: readonly (number | null)[], theirs: readonly (number | null)[]): number | null {
   const ratios: number[] = []

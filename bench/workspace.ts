@@ -93,7 +93,9 @@ export function endOfLog(file: string): string {
   return lines.map((line) => `\n    ${line.slice(0, 300)}`).join('')
 }
 
-/** A port of 127.0.0.1 that nobody has, by UDP and by TCP. Somebody may take it before we do; then the server says so. */
+/**
+ * A port of 127.0.0.1 that nobody has, by UDP and by TCP. Somebody may take it before we do; then the server says so.
+ */
 async function freePort(): Promise<number> {
   for (;;) {
     const tcp = createServer().listen(0, '127.0.0.1')

@@ -211,7 +211,10 @@ export class RunningServer {
     await this.#reloading
   }
 
-  /** Not ready, `lameDuck`, finish what is in flight, close. A second call waits for the first; `force` ends the waiting. */
+  /**
+   * Not ready, `lameDuck`, finish what is in flight, close. A second call waits for the first; `force` ends the
+   * waiting.
+   */
   async stop(options: StopOptions = {}): Promise<void> {
     this.#stopped ??= this.#drain(options.force === true)
     if (options.force === true) {

@@ -85,7 +85,10 @@ function importedNames(node: ts.ImportDeclaration): { names: string[]; typeOnly:
   }
 }
 
-/** Every way in which one file names another: import, export from, import(), getBuiltinModule, and the URL of a worker's file. */
+/**
+ * Every way in which one file names another: import, export from, import(), getBuiltinModule, and the URL of a worker's
+ * file.
+ */
 function importsOf(source: Source): Import[] {
   const file = parse(source)
   const found: Import[] = []

@@ -1,6 +1,6 @@
 /**
- * What a client waits for a peered name that nobody has asked yet: through two real servers with a relay between them that takes its
- * time. One question at a time, each name once, one server after the other with the same name.
+ * What a client waits for a peered name that nobody has asked yet: through two real servers with a relay between them
+ * that takes its time. One question at a time, each name once, one server after the other with the same name.
  */
 import { fileURLToPath } from 'node:url'
 import { Asker, isAsExpected } from '../ask.ts'

@@ -1,6 +1,6 @@
 /**
- * A node's resolver as its hub sees it: one connection, zones followed by NOTIFY and IXFR, and nothing kept of what comes
- * but its serial.
+ * A node's resolver as its hub sees it: one connection, zones followed by NOTIFY and IXFR, and nothing kept of what
+ * comes but its serial.
  */
 import type { Clock } from '../../src/base/clock.ts'
 import { openMessageStream } from '../../src/peer/message-stream.ts'

@@ -1,8 +1,8 @@
 /**
  * Where the programs are that a benchmark compares with, or needs.
  *
- * Looked for on PATH, where Debian puts daemons, and where Go puts programs; CoreDNS is built into .cache/ when Go is there. What is
- * missing is left out by its caller.
+ * Looked for on PATH, where Debian puts daemons, and where Go puts programs; CoreDNS is built into .cache/ when Go is
+ * there. What is missing is left out by its caller.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdirSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** Changes at the API server at a steady rate, and how long after each reply the server under test first answers rightly. */
+/**
+ * Changes at the API server at a steady rate, and how long after each reply the server under test first answers
+ * rightly.
+ */
 import { aRdata } from '../../src/wire/rdata.ts'
 import type { KubeApi } from '../../test/e2e/support/kube-api.ts'
 import { latencyFigures, type LatencyFigures } from './figures.ts'

@@ -1,6 +1,6 @@
 /**
- * The objects of a large cluster: every second Service is headless, each has two ports and one EndpointSlice of ours, so
- * neither controllers nor pods are needed.
+ * The objects of a large cluster: every second Service is headless, each has two ports and one EndpointSlice of ours,
+ * so neither controllers nor pods are needed.
  */
 import type { KubeObject } from '../../test/e2e/support/kinds.ts'
 import { parseName, type DomainName } from '../../src/wire/name.ts'

@@ -1,4 +1,6 @@
-/** The machine's monotonic clock, which all processes share: `performance.now()` counts from each process' own start. */
+/**
+ * The machine's monotonic clock, which all processes share: `performance.now()` counts from each process' own start.
+ */
 const [seconds, nanoseconds] = process.hrtime()
 const startMs = seconds * 1000 + nanoseconds / 1e6 - performance.now()
 

@@ -1,6 +1,6 @@
 /**
- * A slow and lossy way between two network namespaces, as a process of its own: packets of two TUN devices are passed on,
- * each later, and some never. What TCP and UDP make of that is the kernel's own.
+ * A slow and lossy way between two network namespaces, as a process of its own: packets of two TUN devices are passed
+ * on, each later, and some never. What TCP and UDP make of that is the kernel's own.
  *
  *     node bench/staleness/packet-link.ts NAMESPACE DELAY_MS LOSS_SHARE
  *

@@ -1,4 +1,7 @@
-/** The black holes of all set-ups as an SVG that reads in light and in dark: one dot for each death, on a logarithmic axis. */
+/**
+ * The black holes of all set-ups as an SVG that reads in light and in dark: one dot for each death, on a logarithmic
+ * axis.
+ */
 import type { PartFigures, SetUpFigures } from './figures.ts'
 import { durationText } from './report.ts'
 

@@ -45,7 +45,9 @@ export class Fleet {
     this.#b = b
   }
 
-  /** CoreDNS as `kubeadm` sets it up: its own cluster's names come from the API server's objects, and are not cached. */
+  /**
+   * CoreDNS as `kubeadm` sets it up: its own cluster's names come from the API server's objects, and are not cached.
+   */
   async corednsOnA(ttlSeconds: number): Promise<number> {
     return this.#coredns(this.#a, { ttlSeconds })
   }

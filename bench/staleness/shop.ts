@@ -1,4 +1,7 @@
-/** What runs in cluster A: headless Services whose endpoints die one by one, and others whose endpoints change all the time. */
+/**
+ * What runs in cluster A: headless Services whose endpoints die one by one, and others whose endpoints change all the
+ * time.
+ */
 import type { Cluster } from '../../test/e2e/support/cluster.ts'
 import { eventually } from '../../test/e2e/support/eventually.ts'
 import type { KubeApi } from '../../test/e2e/support/kube-api.ts'

@@ -104,7 +104,10 @@ export type PeerJson = Readonly<{
   servers: readonly ServerJson[]
   /** Its zones that are kept here by transfer, or whose changes are listened to; empty: none. */
   mirrors: readonly MirrorJson[]
-  /** For names whose changes it does not tell: those that were seen to change, how often, and answers with a lower TTL for it. */
+  /**
+   * For names whose changes it does not tell: those that were seen to change, how often, and answers with a lower TTL
+   * for it.
+   */
   adaptiveTtl: Readonly<{ names: number; changes: number; capped: number }>
   stats: Readonly<Record<string, number>>
 }>
@@ -170,7 +173,10 @@ export type PolicyJson = Readonly<{
   enforce: boolean
   /** With `enforce: false`: what it would have answered otherwise; null: it is enforced. */
   wouldChange: WouldChangeJson | null
-  /** Taken out by an operator, alone or with all others: names are answered as if it were not there; null: it is in force. */
+  /**
+   * Taken out by an operator, alone or with all others: names are answered as if it were not there; null: it is in
+   * force.
+   */
   disabled: OverrideJson | null
   targets: readonly TargetJson[]
   /** Ids of the targets that are asked, first one first. */
@@ -366,7 +372,9 @@ export type PropagationStepJson = Readonly<{
   types: readonly string[]
   /** RFC 3339, by the clock of where it happened. */
   originAt: string
-  /** It came with the whole zone: what is known is the time of the zone's last change, so it happened then or before. */
+  /**
+   * It came with the whole zone: what is known is the time of the zone's last change, so it happened then or before.
+   */
   cameWhole: boolean
   /** That clock less ours; null where it is not known. */
   clockOffsetMs: number | null

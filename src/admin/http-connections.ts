@@ -47,7 +47,10 @@ export class HttpConnections {
     })
   }
 
-  /** False when each has a complete request to be answered. Looks at all of them, which costs little beside accepting one. */
+  /**
+   * False when each has a complete request to be answered. Looks at all of them, which costs little beside accepting
+   * one.
+   */
   #cutLongestIdle(): boolean {
     let longest: [Socket, Held] | null = null
     for (const entry of this.#open) {

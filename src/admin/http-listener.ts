@@ -139,7 +139,8 @@ export class HttpListener {
   }
 
   #newServer(): Server {
-    // An import would read every export of the module, and with them load all of fetch and WebSocket (30 ms at the start).
+    // An import would read every export of the module, and with them load all of fetch and WebSocket (30 ms at the
+    // start).
     const server = process.getBuiltinModule('node:http').createServer({
       maxHeaderSize: httpHeaderOctets,
       headersTimeout: this.#limits.headersTimeoutMs,

@@ -2,8 +2,8 @@
  * The admin HTTP side: two listeners over one object that everything is read from.
  *
  * `observe` gives only what monitoring needs and may face the network; `admin` gives the same, the status API and
- * actions, and belongs on loopback. No other origin is ever allowed to read either (no CORS headers), and `admin` answers
- * to no name but its own, so that no web site becomes the same origin.
+ * actions, and belongs on loopback. No other origin is ever allowed to read either (no CORS headers), and `admin`
+ * answers to no name but its own, so that no web site becomes the same origin.
  */
 import type { Clock } from '../base/clock.ts'
 import type { ListenAddress } from '../base/host-port.ts'

@@ -2,8 +2,8 @@
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
 
 /**
- * `following`: as good as the peer's own. `refused`: the peer gives it no more. `failing`: what comes is of no use. `expired`:
- * the copy is given out no more. `stale`: the peer is silent. `waiting`: nothing has come yet.
+ * `following`: as good as the peer's own. `refused`: the peer gives it no more. `failing`: what comes is of no use.
+ * `expired`: the copy is given out no more. `stale`: the peer is silent. `waiting`: nothing has come yet.
  */
 export type ShownMirrorState = 'following' | 'refused' | 'failing' | 'expired' | 'stale' | 'waiting'
 

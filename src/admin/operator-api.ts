@@ -1,5 +1,6 @@
 /**
- * `/api/v1`: the operator's hand. Drains and disabled policies are set and taken back, and what happened lately is listed.
+ * `/api/v1`: the operator's hand. Drains and disabled policies are set and taken back, and what happened lately is
+ * listed.
  *
  * Every action is a POST of JSON on the admin listener alone, and leaves a line in the log.
  */

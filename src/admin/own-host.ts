@@ -1,6 +1,6 @@
 /**
- * Against DNS rebinding: a web site may point its own name at our address, and then its pages are of one origin with us.
- * The browser still says that name in the Host header. A page cannot be under an address that is not its own.
+ * Against DNS rebinding: a web site may point its own name at our address, and then its pages are of one origin with
+ * us. The browser still says that name in the Host header. A page cannot be under an address that is not its own.
  */
 import { isIP } from 'node:net'
 

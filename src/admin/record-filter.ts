@@ -1,4 +1,6 @@
-/** Which records of a zone are listed: `name=api.backend.svc.cluster.local`, `suffix=...`, `type=SRV`. All must hold. */
+/**
+ * Which records of a zone are listed: `name=api.backend.svc.cluster.local`, `suffix=...`, `type=SRV`. All must hold.
+ */
 import { TextError } from '../base/errors.ts'
 import { parseType } from '../wire/iana.ts'
 import { isAtOrBelow } from '../wire/name.ts'

@@ -1,6 +1,8 @@
 /** Limits of checks of addresses (`cluster.probes`): limits.ts for what few others need. */
 
-/** Each is checked so often, but no two sooner than the gap after each other: 50 in a second, however many there are. */
+/**
+ * Each is checked so often, but no two sooner than the gap after each other: 50 in a second, however many there are.
+ */
 export const endpointCheckEveryMs = 5_000
 export const endpointCheckGapMinMs = 20
 export const endpointCheckTimeoutMs = 1_000

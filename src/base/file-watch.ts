@@ -184,7 +184,10 @@ class WatchedTree {
     }
   }
 
-  /** Watches the folders where a step of the way to `path` could change: each symlink's, the last one's, a missing one's. */
+  /**
+   * Watches the folders where a step of the way to `path` could change: each symlink's, the last one's, a missing
+   * one's.
+   */
   #watchWay(path: string, look: Look): void {
     let folder = parse(path).root
     const steps = path.slice(folder.length).split(sep)

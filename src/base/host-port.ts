@@ -1,4 +1,6 @@
-/** `host:port` as operators write it for listeners and servers: `127.0.0.1:53`, `[fd00::53]:53`, `dns.example.org:53`. */
+/**
+ * `host:port` as operators write it for listeners and servers: `127.0.0.1:53`, `[fd00::53]:53`, `dns.example.org:53`.
+ */
 import { isIP } from 'node:net'
 import { inBackticks, TextError } from './errors.ts'
 import { canonicalAddress } from './ip-address.ts'

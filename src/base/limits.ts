@@ -5,7 +5,10 @@
  */
 
 // Messages.
-/** Largest UDP response, whatever the client offers: what crosses an Ethernet path without fragments (DNS flag day 2020). */
+/**
+ * Largest UDP response, whatever the client offers: what crosses an Ethernet path without fragments (DNS flag day
+ * 2020).
+ */
 export const maxUdpPayloadOctets = 1232
 /** Largest UDP response to a query without EDNS. RFC 1035 §2.3.4. */
 export const plainUdpPayloadOctets = 512
@@ -31,13 +34,18 @@ export const tcpWriteBufferOctets = 512 * 1024
 export const tcpWriteBuffersOctets = 32 * 1024 * 1024
 /** A client with so much unread gets no more messages that it did not ask for one by one (NOTIFY): it is cut. */
 export const tcpPushBufferOctets = 256 * 1024
-/** What all connections together may have sent that is no query yet, or not yet taken; above it the greedy ones are cut. */
+/**
+ * What all connections together may have sent that is no query yet, or not yet taken; above it the greedy ones are cut.
+ */
 export const tcpReadBuffersOctets = 16 * 1024 * 1024
 /** What one connection may hold of that even then. */
 export const tcpReadShareOctets = 4_096
 /** A client that does not read its answers for this long is cut. */
 export const tcpWriteStallMs = 10_000
-/** Time between our last answer and the client's own close, before we cut: a close with unread octets would lose answers. */
+/**
+ * Time between our last answer and the client's own close, before we cut: a close with unread octets would lose
+ * answers.
+ */
 export const tcpLingerMs = 1_000
 /** Queries of one connection that are answered before everybody else gets a turn. */
 export const tcpQueriesPerTurn = 128
@@ -51,7 +59,10 @@ export const udpSendQueueOctets = 4 * 1024 * 1024
 export const udpBatchDatagrams = 64
 /** Full batches of one socket before everybody else gets a turn. */
 export const udpBatchesPerTurn = 4
-/** Batches, each so soon behind the one before, after which a turn waits for more in the kernel; and how long that turn lasts. */
+/**
+ * Batches, each so soon behind the one before, after which a turn waits for more in the kernel; and how long that turn
+ * lasts.
+ */
 export const udpDenseBatches = 16
 export const udpDenseGapMs = 0.2
 export const udpLingerMs = 1
@@ -117,7 +128,10 @@ export const probeBackoffMaxMs = 10_000
 export const probeRisingEveryMs = 1_000
 /** Shortest time between two probes that timeouts of real traffic ask for. */
 export const probeExtraMinMs = 200
-/** Names that fail in a row until a server that passes its probes is doubtful, and how it is asked for names it answered before. */
+/**
+ * Names that fail in a row until a server that passes its probes is doubtful, and how it is asked for names it answered
+ * before.
+ */
 export const doubt = { names: 5, windowMs: 10_000, answeredNames: 3, timeoutMs: 300, trialMs: 400 } as const
 /** A server that falls again within this time has to answer for so long before it is up; doubled with each fall. */
 export const flapWindowMs = 120_000
@@ -177,7 +191,9 @@ export const apiDocumentOctets = 1024 * 1024
 /** So much of an error's body is read, and for so long. */
 export const apiErrorBodyOctets = 16 * 1024
 export const apiErrorBodyMs = 1_000
-/** How long a watch is asked for, in seconds. A quiet API server sends bookmarks too rarely to tell whether it lives. */
+/**
+ * How long a watch is asked for, in seconds. A quiet API server sends bookmarks too rarely to tell whether it lives.
+ */
 export const watchMinSeconds = 20
 export const watchMaxSeconds = 25
 /** A watch that has not ended so long after its time is dead. */
@@ -198,12 +214,17 @@ export const apiCredentialsOctets = 1024 * 1024
 /** An API group that may come is looked for again after a time between these. */
 export const apiDiscoveryMinMs = 20_000
 export const apiDiscoveryMaxMs = 25_000
-/** Each resource is compared with the API server so often, and what the watch has still to tell gets so long to arrive. */
+/**
+ * Each resource is compared with the API server so often, and what the watch has still to tell gets so long to arrive.
+ */
 export const auditEveryMs = 600_000
 export const auditCatchUpMs = 5_000
 /** The same after a watch broke: behind it may be an API server with other storage. No oftener than this. */
 export const auditSoonMs = 30_000
-/** A Lease that ran out is asked for once more. If that takes longer, the API server was away, and it gets its time anew. */
+/**
+ * A Lease that ran out is asked for once more. If that takes longer, the API server was away, and it gets its time
+ * anew.
+ */
 export const leaseAnswerMaxMs = 3_000
 /** A Lease that is seen for the first time and ran out longer ago is not given its time once more. */
 export const leaseClockSkewMs = 300_000
@@ -229,7 +250,10 @@ export const drainTimeoutMs = 5_000
 /** Services that are remembered as having been given by some target. */
 export const knownServiceNames = 20_000
 export const knownNamespaces = 5_000
-/** A target that is silent for so long has failed this query: the next one's answer is used. It is listened to further on. */
+/**
+ * A target that is silent for so long has failed this query: the next one's answer is used. It is listened to further
+ * on.
+ */
 export const targetSilenceMs = 200
 /** The same for a target whose answers usually take longer: its 95th percentile and half of that, up to this. */
 export const targetSilenceMaxMs = 400
@@ -244,7 +268,10 @@ export const lateRoundTrips = 4
 /** Names that one simulation answers both ways, and names and clients that its shares are taken from. */
 export const simulatedNames = 50
 export const simulatedDraws = 2_000
-/** Answers compared with those of policies that are not enforced: in one second, at a time, and examples kept for a policy. */
+/**
+ * Answers compared with those of policies that are not enforced: in one second, at a time, and examples kept for a
+ * policy.
+ */
 export const unenforcedPerSecond = 200
 export const unenforcedInFlight = 50
 export const unenforcedExamples = 20
@@ -270,7 +297,9 @@ export const overrideWriteAttempts = 5
 // How stale answers were.
 /** Answers from peers' data that are remembered, to tell which of them were stale once a change is learned. */
 export const givenAnswersKept = 32_768
-/** RRsets of a zone's last copy and of the new one that came whole that are compared in one go, for what has changed. */
+/**
+ * RRsets of a zone's last copy and of the new one that came whole that are compared in one go, for what has changed.
+ */
 export const wholeDifferenceRRsets = 50_000
 /** Names whose last changes are remembered, and changes of each. */
 export const changedNamesKept = 4_096

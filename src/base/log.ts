@@ -5,7 +5,10 @@ export type { Logger }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** A log that writes to standard output, line by line and at once: lines are few, and none is lost when the process ends. */
+/**
+ * A log that writes to standard output, line by line and at once: lines are few, and none is lost when the process
+ * ends.
+ */
 export function createLog(level: LogLevel): Logger {
   const options = {
     level,

@@ -1,9 +1,11 @@
-/** The limits of listening sockets that are kept by more than one process, or that more comes to than can be answered. */
+/**
+ * The limits of listening sockets that are kept by more than one process, or that more comes to than can be answered.
+ */
 
 // More than can be answered.
 /**
- * A queue that was never emptied for this long is an overload, where datagrams are read in batches. A burst, a pause, and the first
- * moments of a process whose code is not compiled yet are over before.
+ * A queue that was never emptied for this long is an overload, where datagrams are read in batches. A burst, a pause,
+ * and the first moments of a process whose code is not compiled yet are over before.
  */
 export const udpBacklogMs = 1_000
 /** The receive buffer in an overload: some tens of milliseconds of what is answered, beside a turn's 256 datagrams. */

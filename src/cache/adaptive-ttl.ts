@@ -3,7 +3,8 @@
  *
  * What was found to be another answer than the time before is given a TTL of a tenth of the time since then, so that a
  * name that has just changed is asked for again soon, and one that has been the same for long keeps its TTL. What was
- * never seen to change has no cap. Heuristic freshness as RFC 9111 §4.2.2 has it, here only ever below the TTL that came.
+ * never seen to change has no cap. Heuristic freshness as RFC 9111 §4.2.2 has it, here only ever below the TTL that
+ * came.
  */
 import { adaptiveTtlMinSeconds, adaptiveTtlNames, adaptiveTtlShare } from '../base/transfer-limits.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
@@ -34,8 +35,8 @@ export class AdaptiveTtl {
   }
 
   /**
-   * Takes note of an answer that came now, and gives the highest TTL in seconds that it may have; infinite where there is
-   * no cap.
+   * Takes note of an answer that came now, and gives the highest TTL in seconds that it may have; infinite where there
+   * is no cap.
    * @param key tells questions with different answers apart.
    */
   note(key: string, name: DomainName, sections: Sections, nowMs: number): number {
@@ -66,7 +67,10 @@ function put<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
   if (map.size > adaptiveTtlNames) map.delete(map.keys().next().value!)
 }
 
-/** Equal for answers that say the same, in whatever order and with whatever TTL. 32 bits: a change may go unseen once in 2^32. */
+/**
+ * Equal for answers that say the same, in whatever order and with whatever TTL. 32 bits: a change may go unseen once in
+ * 2^32.
+ */
 function fingerprint({ rcode, answer }: Sections): number {
   let sum = rcode + 1
   for (const { owner, type, rdata } of answer) {

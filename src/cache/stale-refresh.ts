@@ -25,7 +25,9 @@ type Wanted = {
 }
 
 export class StaleRefresh {
-  /** Tries that gave a fresh answer, those that did not, and stale answers beyond the limit, for which nobody is asked. */
+  /**
+   * Tries that gave a fresh answer, those that did not, and stale answers beyond the limit, for which nobody is asked.
+   */
   readonly stats = { refreshed: 0, failed: 0, skipped: 0 }
   readonly #clock: Clock
   /** Who was tried last stands last. */

@@ -1,4 +1,7 @@
-/** The demo's three clusters: copies of the files in config/, so that the story can change them, each with its own server. */
+/**
+ * The demo's three clusters: copies of the files in config/, so that the story can change them, each with its own
+ * server.
+ */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** What `check` has to say of the section `transfer`: settings that give others less, or something else, than it seems. */
+/**
+ * What `check` has to say of the section `transfer`: settings that give others less, or something else, than it seems.
+ */
 import type { ClusterZones } from '../cluster/cluster-zones.ts'
 import type { EndpointSlice } from '../cluster/endpoint-objects.ts'
 import type { Port, Service } from '../cluster/service-objects.ts'

@@ -1,4 +1,7 @@
-/** `peerdns query NAME [TYPE]`: asks a DNS server and shows its answer as it is, with what the server says of its source. */
+/**
+ * `peerdns query NAME [TYPE]`: asks a DNS server and shows its answer as it is, with what the server says of its
+ * source.
+ */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Command } from 'commander'

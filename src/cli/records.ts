@@ -30,7 +30,9 @@ export function addRecords(program: Command, io: CommandIo): void {
   })
 }
 
-/** Asks page by page; where the zone changed on the way it says so, since a record may then be missing or stand twice. */
+/**
+ * Asks page by page; where the zone changed on the way it says so, since a record may then be missing or stand twice.
+ */
 async function everyPage(
   client: AdminClient,
   { zone, peer, filter }: RecordsOptions

@@ -64,7 +64,9 @@ export function addressToLabel(address: string): string {
   return label.endsWith('-') ? label + '0' : label
 }
 
-/** The address that a label of a pod's name stands for, or null: decimals parted by three dashes are IPv4, else IPv6. */
+/**
+ * The address that a label of a pod's name stands for, or null: decimals parted by three dashes are IPv4, else IPv6.
+ */
 export function addressFromLabel(label: string): Rdata | null {
   if (!/^[0-9a-f]*-[0-9a-f-]*$/.test(label) || label.length > maxAddressCharacters) return null
   return parseIpv4(label.replaceAll('-', '.')) ?? parseIpv6(label.replaceAll('-', ':'))

@@ -184,7 +184,8 @@ export class ClusterZones {
 
   /**
    * Takes over options that leave the zones themselves as they are: `records` in the same zones, `pods`,
-   * `importsInZone`, `nsAddresses`, `clusterName`. False: others differ, nothing was done, and new ClusterZones are needed.
+   * `importsInZone`, `nsAddresses`, `clusterName`. False: others differ, nothing was done, and new ClusterZones are
+   * needed.
    */
   reconfigure(options: ClusterOptions, originAtMs: number): boolean {
     const old = this.#options

@@ -2,7 +2,8 @@
  * RRsets that several objects have a say in, such as the PTR records of an address that two Services share.
  *
  * Each source contributes at most one RRset for an owner and type. Those of the lowest rank are merged: all their
- * RDATA without duplicates, in the order of its octets, and the lowest TTL. Higher ranks speak only where no lower one does.
+ * RDATA without duplicates, in the order of its octets, and the lowest TTL. Higher ranks speak only where no lower one
+ * does.
  */
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'

@@ -1,4 +1,6 @@
-/** What the cluster's zones have whatever the objects: the version of their specification, name server, and empty names. */
+/**
+ * What the cluster's zones have whatever the objects: the version of their specification, name server, and empty names.
+ */
 import { RRTYPE } from '../wire/iana.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { EditBatch } from './edit-batch.ts'

@@ -1,6 +1,6 @@
 /**
- * Virtual addresses without those that are down. Where all are down, all stay, and the Service counts as empty: policies
- * and peers that ask go to the next target, as for a Service without ready endpoints.
+ * Virtual addresses without those that are down. Where all are down, all stay, and the Service counts as empty:
+ * policies and peers that ask go to the next target, as for a Service without ready endpoints.
  */
 import { endpointKey } from '../base/endpoint-check.ts'
 import type { DomainName } from '../wire/name.ts'

@@ -1,4 +1,6 @@
-/** Leases that source clusters renew, reduced to what tells whether they do; and which Lease belongs to which cluster. */
+/**
+ * Leases that source clusters renew, reduced to what tells whether they do; and which Lease belongs to which cluster.
+ */
 import { fieldsAt, numberAt, ObjectError, textAt } from './object-fields.ts'
 import type { Fields } from './object-fields.ts'
 

@@ -5,7 +5,8 @@ export type { ObjectKind } from './objects.ts'
 
 /**
  * `put` adds or replaces an object. `reject` says that an object exists and cannot be used: what was known of it is
- * forgotten, and it is listed among the objects left out. A rejected object needs a `delete` or a `put` to leave that list.
+ * forgotten, and it is listed among the objects left out. A rejected object needs a `delete` or a `put` to leave that
+ * list.
  */
 export type ObjectEvent =
   | Readonly<{ type: 'put'; object: KubernetesObject; warning?: string | null }>

@@ -1,4 +1,6 @@
-/** The records of all Pods in the cluster zone (`pods: verified`), by Pod, so that one of them can be exchanged alone. */
+/**
+ * The records of all Pods in the cluster zone (`pods: verified`), by Pod, so that one of them can be exchanged alone.
+ */
 import type { RRset } from '../wire/rr.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { Contributions } from './contributions.ts'

@@ -62,7 +62,9 @@ export class RecordSets {
   }
 }
 
-/** What stands in an SRV record before the target, but for priority and weight: those follow from the number of records. */
+/**
+ * What stands in an SRV record before the target, but for priority and weight: those follow from the number of records.
+ */
 export const portOctets = (port: number): string => u16(port)
 
 const u16 = (value: number): string => String.fromCharCode(value >> 8, value & 0xff)

@@ -1,6 +1,6 @@
 /**
- * Which source clusters of ServiceImports are alive: each renews a Lease in this cluster, and one that no longer does is
- * left out of the answers until it does again. KEP-1645, "EndpointSlice TTL".
+ * Which source clusters of ServiceImports are alive: each renews a Lease in this cluster, and one that no longer does
+ * is left out of the answers until it does again. KEP-1645, "EndpointSlice TTL".
  *
  * A Lease counts from the moment at which we saw `renewTime` change, by our own monotonic clock: the clocks of the
  * clusters need not agree. Silence alone proves nothing, since the API server may be away, and then nobody can renew:

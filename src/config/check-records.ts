@@ -83,7 +83,10 @@ function checkAliases(records: readonly PlacedRecord[], { report, lineOf }: Chec
 const isZoneCut = (nameBits: number, networkBits: number, labelBits: number): boolean =>
   nameBits === Math.ceil(networkBits / labelBits) * labelBits
 
-/** Outside of every zone the topmost hand-written name is a zone of its own; one with an NS alone is a delegation that was meant. */
+/**
+ * Outside of every zone the topmost hand-written name is a zone of its own; one with an NS alone is a delegation that
+ * was meant.
+ */
 function holdsOthers({ owner }: PlacedRecord, records: readonly PlacedRecord[]): boolean {
   const others = records.filter((other) => other.owner !== owner || other.type !== RRTYPE.NS)
   const isTopmost = others.every((other) => other.owner === owner || !isAtOrBelow(owner, other.owner))

@@ -65,7 +65,9 @@ export type ClusterConfig = Readonly<{
   /** Whether a ServiceImport without a Service of its name is answered in `zone` too. */
   importsInZone: boolean
   records: readonly RecordConfig[]
-  /** `NAME` or `NAMESPACE/NAME` of the Leases of source clusters, with `{cluster}` in it; null: they are not looked at. */
+  /**
+   * `NAME` or `NAMESPACE/NAME` of the Leases of source clusters, with `{cluster}` in it; null: they are not looked at.
+   */
   leases: string | null
   /** Whether endpoints are probed. */
   probes: boolean

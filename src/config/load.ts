@@ -16,7 +16,9 @@ export type LoadOptions = Readonly<{
   home: string
   /** Addresses of this machine's interfaces: a listener on 0.0.0.0 or :: has them all. */
   localAddresses?: readonly string[]
-  /** Reads the secret of a key from the file with this absolute path; throws TextError. Without it none is looked at. */
+  /**
+   * Reads the secret of a key from the file with this absolute path; throws TextError. Without it none is looked at.
+   */
   readSecret?(path: string): Uint8Array
 }>
 

@@ -12,7 +12,9 @@ import { nearestWord } from './nearest.ts'
 import { describeValue, expectedKey, wordList, type Forward } from './option.ts'
 import type { PathStep } from './problem.ts'
 
-/** One mistake; `at` says whether the key or the value at the path is wrong, `offset` counts characters into the value. */
+/**
+ * One mistake; `at` says whether the key or the value at the path is wrong, `offset` counts characters into the value.
+ */
 export type Mistake = Readonly<{
   path: readonly PathStep[]
   at: 'key' | 'value'

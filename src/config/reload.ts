@@ -22,7 +22,8 @@ const settleMs = 50
 
 /**
  * Tells of every change of the file's content until close(). A file that was touched, or written anew as it was, is no
- * change. After a problem, going back to the content in use is told as loaded again, so that the problem can be cleared.
+ * change. After a problem, going back to the content in use is told as loaded again, so that the problem can be
+ * cleared.
  */
 export class ConfigWatcher {
   readonly #options: ConfigWatcherOptions

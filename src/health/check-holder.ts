@@ -1,7 +1,7 @@
 /**
  * Which of several replicas checks addresses for all of them. It says so again and again in a text that all see and
- * change by conditional writes, together with what is down; the others follow it. When it falls silent another one takes
- * its place and goes on from its results. Silence is taken by the clock of who waits: clocks need not agree.
+ * change by conditional writes, together with what is down; the others follow it. When it falls silent another one
+ * takes its place and goes on from its results. Silence is taken by the clock of who waits: clocks need not agree.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
 import {

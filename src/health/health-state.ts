@@ -1,6 +1,6 @@
 /**
- * The health of one server as a pure function of what was seen: probes judge it, and a network that refuses real traffic
- * may speak against it sooner. No timers and no sockets here; probe.ts has them.
+ * The health of one server as a pure function of what was seen: probes judge it, and a network that refuses real
+ * traffic may speak against it sooner. No timers and no sockets here; probe.ts has them.
  */
 import { flapWindowMs, healthHistoryEntries, holdDownMaxMs, holdDownMinMs } from '../base/limits.ts'
 
@@ -69,8 +69,8 @@ export const newHealthState = (nowMs: number): HealthState => ({
 /**
  * The state after one outcome.
  *
- * - A first successful probe makes `unknown` `up`; `down` needs `rise` of them in a row, and from the second fall within
- *   two minutes on, a time without any failure that doubles with each fall.
+ * - A first successful probe makes `unknown` `up`; `down` needs `rise` of them in a row, and from the second fall
+ *   within two minutes on, a time without any failure that doubles with each fall.
  * - `fall` failed probes in a row, or `fall` failed questions in a row, make it `down`.
  * - A failed question counts only if nothing succeeded since it was begun: else the server lives, and the
  *   trouble is over. Answers to real questions never make it `up`: a server may know one name and have lost the rest.

@@ -136,8 +136,8 @@ export class ProbeSchedule {
    *
    * - `network` counts as a failed probe does, since no single name can be the cause; a server that it brings down is
    *   probed at once.
-   * - `timeout`, `rcode` and `nonsense` count for nothing, since a healthy server may fail for some names. They only ask
-   *   for a probe, which is sent at once unless one is under way or the last one that was asked for is too recent.
+   * - `timeout`, `rcode` and `nonsense` count for nothing, since a healthy server may fail for some names. They only
+   *   ask for a probe, which is sent at once unless one is under way or the last one that was asked for is too recent.
    */
   observe(server: string, outcome: string, tookMs: number): void {
     const probed = this.#probed.get(server)

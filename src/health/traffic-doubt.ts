@@ -1,11 +1,11 @@
 /**
- * Doubt in servers that pass their probes and fail the questions that clients have, for one name after the other: silent, with
- * nonsense, or with an RCODE such as SERVFAIL or REFUSED. Such a server is not down; it is asked after others, and tried until
- * it answers again.
+ * Doubt in servers that pass their probes and fail the questions that clients have, for one name after the other:
+ * silent, with nonsense, or with an RCODE such as SERVFAIL or REFUSED. Such a server is not down; it is asked after
+ * others, and tried until it answers again.
  *
- * A few names, or a whole zone, may fail at a server that is well. So before it is doubted, what it answered last is asked once
- * more; and while it is doubted, it is tried with what clients ask now, and the answer is remembered for the next time. One zone
- * that is broken can therefore cost the others a moment, once.
+ * A few names, or a whole zone, may fail at a server that is well. So before it is doubted, what it answered last is
+ * asked once more; and while it is doubted, it is tried with what clients ask now, and the answer is remembered for the
+ * next time. One zone that is broken can therefore cost the others a moment, once.
  */
 import type { Cancel, Clock } from '../base/clock.ts'
 import { doubt as limits } from '../base/limits.ts'

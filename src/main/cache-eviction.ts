@@ -52,8 +52,8 @@ export class CacheEviction {
   }
 
   /**
-   * Whether an answer for the name that was asked for at `askedAtMs` may be from before a change, and whether what comes
-   * now may still be: other servers of the peer may learn of it a little later.
+   * Whether an answer for the name that was asked for at `askedAtMs` may be from before a change, and whether what
+   * comes now may still be: other servers of the peer may learn of it a little later.
    */
   doubt(name: DomainName, askedAtMs: number): 'outdated' | 'settling' | null {
     let evictedAtMs = this.#names.get(name) ?? Number.NEGATIVE_INFINITY

@@ -20,9 +20,10 @@ const servicesPerTurn = 20
 export interface ClusterSource {
   readonly kind: SourceStatus['kind']
   /**
-   * Begins to tell. Resolves when there is nothing to wait for in a moment's time: manifests have been looked at, an API
-   * server is asked for as long as it takes. Never rejects.
-   * @param onWhole called once, when everything has been told; never while an API server, or a configured path, is away.
+   * Begins to tell. Resolves when there is nothing to wait for in a moment's time: manifests have been looked at, an
+   * API server is asked for as long as it takes. Never rejects.
+   * @param onWhole called once, when everything has been told; never while an API server, or a configured path, is
+   * away.
    */
   start(onWhole: () => void): Promise<void>
   close(): Promise<void>
@@ -32,14 +33,19 @@ export interface ClusterSource {
   silentForMs?(): number | null
   /** Kinds that are followed one by one; empty for manifests. */
   resources(): readonly ResourceHealth[]
-  /** Source clusters that renew a Lease here, and how often one was lost and came back; null where nobody looks at Leases. */
+  /**
+   * Source clusters that renew a Lease here, and how often one was lost and came back; null where nobody looks at
+   * Leases.
+   */
   sourceClusters(): SourceClustersHealth | null
   /** Paths of manifests that have not been there yet; empty for other sources. */
   readonly unreadManifests: readonly string[]
   /** What is wrong with manifests; empty for other sources. */
   readonly problems: readonly ManifestProblem[]
   readonly problemsTotal: number
-  /** Whether a zone has been read, where that comes zone by zone; else all zones are read when everything has been told. */
+  /**
+   * Whether a zone has been read, where that comes zone by zone; else all zones are read when everything has been told.
+   */
   hasRead?(zone: ZoneStore): boolean
 }
 
@@ -78,7 +84,8 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
       await source.start()
     },
     close: async () => source.close(),
-    // The kernel tells of changes, and a poll beside it: what is served is what the files say, as long as they are there.
+    // The kernel tells of changes, and a poll beside it: what is served is what the files say, as long as they are
+    // there.
     signOfLifeAgeMs: () => source.seenWholeAgoMs,
     resources: () => [],
     sourceClusters: () => null,

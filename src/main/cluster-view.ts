@@ -86,7 +86,10 @@ export class ClusterView {
     return this.#ageMs
   }
 
-  /** How long the hub of a node's copies has been silent, once that is longer than its lease; null: it is not, or there is none. */
+  /**
+   * How long the hub of a node's copies has been silent, once that is longer than its lease; null: it is not, or there
+   * is none.
+   */
   silentForMs(): number | null {
     if (this.#source.silentForMs === undefined) return null
     const nowMs = this.#clock.nowMs()

@@ -1,6 +1,6 @@
 /**
- * Checks of virtual and static addresses: which there are, what was found, and who has to know. Where replicas can share
- * it, one of them checks and the others go by what it finds.
+ * Checks of virtual and static addresses: which there are, what was found, and who has to know. Where replicas can
+ * share it, one of them checks and the others go by what it finds.
  */
 import type { Clock } from '../base/clock.ts'
 import { endpointKey, parseEndpointCheck } from '../base/endpoint-check.ts'

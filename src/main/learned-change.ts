@@ -1,4 +1,6 @@
-/** A transferred change of a peer's zone as `Freshness` wants to know it: the names as our clients call them, and when. */
+/**
+ * A transferred change of a peer's zone as `Freshness` wants to know it: the names as our clients call them, and when.
+ */
 import type { Config } from '../config/config.ts'
 import type { LearnedChange, TouchedName } from '../pipeline/freshness.ts'
 import { mappedZoneOf, toOurs, zoneMapping, type ZoneMapping } from '../policy/zone-mapping.ts'
@@ -51,7 +53,10 @@ function learnedOf(
   }))
 }
 
-/** What a zone that came whole brought: all that is known of when is the zone's last change. None where that is not told. */
+/**
+ * What a zone that came whole brought: all that is known of when is the zone's last change. None where that is not
+ * told.
+ */
 export function learnedBySwap(from: LearnedFrom, before: ZoneStore, after: ZoneStore, times: Times): LearnedChange[] {
   const change = times === null ? null : swapDifference(before, after)
   if (change === null) return []

@@ -1,6 +1,6 @@
 /**
- * The cluster's zones by transfer from the cluster's own peerdns: the source of a node's resolver, which needs no access
- * to the API server.
+ * The cluster's zones by transfer from the cluster's own peerdns: the source of a node's resolver, which needs no
+ * access to the API server.
  *
  * The copies take the place of the empty zones that the view begins with, each in one step. Before its first transfer a
  * zone counts as not read yet; a zone that nobody gives is taken out, as if it were not ours.

@@ -1,4 +1,7 @@
-/** The operator's hand on a running server: what happened lately, and what was drained or disabled beside the configuration. */
+/**
+ * The operator's hand on a running server: what happened lately, and what was drained or disabled beside the
+ * configuration.
+ */
 import type { ActionRequest, OverridesStatus } from '../admin/inspectable.ts'
 import type { Clock } from '../base/clock.ts'
 import { durationToText } from '../base/quantity.ts'

@@ -5,7 +5,9 @@ import { ClientRegions } from '../policy/client-regions.ts'
 import { policyTables } from './policies.ts'
 import { standingsOf } from './standings.ts'
 
-/** Made anew whenever anything in it is another one: the configuration, the view of the cluster, what an operator set. */
+/**
+ * Made anew whenever anything in it is another one: the configuration, the view of the cluster, what an operator set.
+ */
 export function partsOf(server: RunningServer, more: Pick<Parts, 'instanceId' | 'random' | 'knownServices'>): Parts {
   const { config, view } = server
   return {

@@ -1,4 +1,7 @@
-/** The peers of the configuration and the upstreams of `forward`: built, probed, and kept over a reload where nothing about them changed. */
+/**
+ * The peers of the configuration and the upstreams of `forward`: built, probed, and kept over a reload where nothing
+ * about them changed.
+ */
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/log.ts'
 import type { PeerStatus } from '../admin/inspectable.ts'
@@ -203,8 +206,8 @@ export class PeerSet {
   }
 
   /**
-   * Builds what is new, keeps what is the same, and closes what is gone. Returns the names of peers that are not what they
-   * were: what they answered is somebody else's word now.
+   * Builds what is new, keeps what is the same, and closes what is gone. Returns the names of peers that are not what
+   * they were: what they answered is somebody else's word now.
    */
   update(config: Config): readonly string[] {
     const before = this.#peers

@@ -1,4 +1,6 @@
-/** Addresses of a peer's servers that are configured by name: asked of the resolvers in the system's own resolv.conf. */
+/**
+ * Addresses of a peer's servers that are configured by name: asked of the resolvers in the system's own resolv.conf.
+ */
 import { Resolver } from 'node:dns/promises'
 import type { ResolveHost } from '../peer/resolve-server.ts'
 

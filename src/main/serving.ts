@@ -24,7 +24,10 @@ export type ServingParts = Readonly<{
   inspect: Inspectable
   clock: Clock
   log: Logger
-  /** Resolves when queries can be answered: nothing is taken over before. Called only where somebody else serves meanwhile. */
+  /**
+   * Resolves when queries can be answered: nothing is taken over before. Called only where somebody else serves
+   * meanwhile.
+   */
   becomeAble: () => Promise<unknown>
 }>
 
@@ -167,7 +170,10 @@ export class Serving {
     this.#endWaiting()
   }
 
-  /** Closes what is left when the listeners are stopped; a process that had its sockets from us, or gave them to us, keeps its own. */
+  /**
+   * Closes what is left when the listeners are stopped; a process that had its sockets from us, or gave them to us,
+   * keeps its own.
+   */
   async close(): Promise<void> {
     this.#successors?.close()
     await this.admin.close()

@@ -23,7 +23,9 @@ export function sharedChecksText(
   return new ConfigMapText({ access, clock, random, namespace, name: sharedChecksName(name), key })
 }
 
-/** Beside `peerdns-overrides` stands `peerdns-probes`: installations that do not share the one do not share the other. */
+/**
+ * Beside `peerdns-overrides` stands `peerdns-probes`: installations that do not share the one do not share the other.
+ */
 export const sharedChecksName = (overrides: string): string => `${overrides.replace(/-overrides$/, '')}-probes`
 
 /** Who we are, for the other replicas and for people: in a pod, the host's name is the pod's. */

@@ -136,7 +136,10 @@ const orderFor = (parts: Parts, policy: Policy, clientAddress: string): TargetOr
     epochMs: parts.clock.epochMs()
   })
 
-/** For whom each target is asked first: exact enough to see a shift, from clients of one region that are spread over a network. */
+/**
+ * For whom each target is asked first: exact enough to see a shift, from clients of one region that are spread over a
+ * network.
+ */
 function firstShares(parts: Parts, policy: Policy): Record<string, number> {
   const counts = new Map<string, number>(policy.targets.map(({ id }) => [id, 0]))
   for (let draw = 0; draw < simulatedDraws; draw++) {

@@ -1,4 +1,7 @@
-/** What a zone that came whole has that its last copy had not, and the other way round: changes that nobody told one by one. */
+/**
+ * What a zone that came whole has that its last copy had not, and the other way round: changes that nobody told one by
+ * one.
+ */
 import { wholeDifferenceRRsets } from '../base/limits.ts'
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'

@@ -1,7 +1,7 @@
 /**
  * A lock between processes, which may run in different containers: a file that only one of them can create. It is held
- * for moments; one that stays as it is for longer than that was left behind by a crash, and is taken away. Age is what the
- * one that waits has seen, so clocks need not agree.
+ * for moments; one that stays as it is for longer than that was left behind by a crash, and is taken away. Age is what
+ * the one that waits has seen, so clocks need not agree.
  */
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -22,7 +22,8 @@ export class FileLock {
    * Does the work while nobody else who asks for this lock does any.
    * @param isWanted false: the wait is given up.
    * @param work is given whether the lock is still held, to be asked before what must not be done without it.
-   * @throws Error of the file system where the lock's file cannot be created, with code ELOCKED where others hold it for too long.
+   * @throws Error of the file system where the lock's file cannot be created, with code ELOCKED where others hold it
+   * for too long.
    */
   async hold<T>(isWanted: () => boolean, work: (isHeld: () => Promise<boolean>) => Promise<T>): Promise<T> {
     const token = randomBytes(16).toString('hex')

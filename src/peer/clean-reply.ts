@@ -32,7 +32,8 @@ const denialTypes: ReadonlySet<number> = new Set([RRTYPE.NSEC, RRTYPE.NSEC3])
  *   A CNAME may lead out of the zone: it is kept, what lies behind is not, and an NXDOMAIN, which would be about that
  *   other name (RFC 6604 §3), becomes NOERROR. QTYPE ANY: the RRsets of qname.
  * - authority: the SOA at or above the name that the denial is about, inside the zone (or above it, where the question
- *   says that the zone may begin there). With a denial its TTL is at most its MINIMUM (RFC 2308 §5). NS records go: referrals are not followed.
+ *   says that the zone may begin there). With a denial its TTL is at most its MINIMUM (RFC 2308 §5). NS records go:
+ *   referrals are not followed.
  * - additional: addresses of the SRV, MX and NS targets in the answer, inside the zone.
  * - With DO also the RRSIGs of what is kept, and NSEC and NSEC3.
  *

@@ -209,8 +209,8 @@ export class Flight {
   }
 
   /**
-   * How long this server may be silent: its own round trip and half of one, and twice as long after each time (RFC 1536 §1).
-   * A lost datagram has to be sent again, and answered, before a policy gives the target up.
+   * How long this server may be silent: its own round trip and half of one, and twice as long after each time (RFC 1536
+   * §1). A lost datagram has to be sent again, and answered, before a policy gives the target up.
    */
   #patienceMs(server: Server): number {
     const { rttMs } = server

@@ -1,5 +1,6 @@
 /**
- * One peer (another cluster's DNS servers) or the set of upstreams: asks a question of whichever of its servers answers.
+ * One peer (another cluster's DNS servers) or the set of upstreams: asks a question of whichever of its servers
+ * answers.
  *
  * Nothing is kept here but what is in flight and what is known of the servers; the answer cache is another part, and
  * which peer is asked for a name is the policy's affair.
@@ -121,7 +122,8 @@ export class Peer {
    * Asks the peer, for at most `budgetMs`. Never rejects.
    *
    * Equal questions in flight share their exchanges. Above the limits the reply is `failed`/`overload`, at once.
-   * @param isBackground nobody waits for it: it is not asked a second time because it takes longer than usual, nor lets others be.
+   * @param isBackground nobody waits for it: it is not asked a second time because it takes longer than usual, nor lets
+   * others be.
    */
   async ask(question: PeerQuestion, budgetMs: number, isBackground = false): Promise<PeerReply> {
     this.stats.asked++
@@ -169,7 +171,9 @@ export class Peer {
     return quickestMs
   }
 
-  /** Whether somebody else may be asked meanwhile because this peer takes longer than usual: for 5 % of its questions. */
+  /**
+   * Whether somebody else may be asked meanwhile because this peer takes longer than usual: for 5 % of its questions.
+   */
   mayHedge(): boolean {
     if (!this.#hedges.trySpend()) return false
     this.stats.hedged++

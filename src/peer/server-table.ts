@@ -85,8 +85,8 @@ export class ServerTable {
   }
 
   /**
-   * The order for one question: those in use by RTT, then those that rest after a failure or are doubtful, then those that probes call
-   * down; never fewer than all.
+   * The order for one question: those in use by RTT, then those that rest after a failure or are doubtful, then those
+   * that probes call down; never fewer than all.
    *
    * A server whose rest is over goes first again for this one question; others stay away until its outcome is known.
    */
@@ -106,8 +106,8 @@ export class ServerTable {
   }
 
   /**
-   * Notes an answer and the time it took. Where the datagram was sent again meanwhile, nobody can tell which of them was
-   * answered: the time that is nearer to what is known counts (RFC 6298 §3 leaves such measurements out).
+   * Notes an answer and the time it took. Where the datagram was sent again meanwhile, nobody can tell which of them
+   * was answered: the time that is nearer to what is known counts (RFC 6298 §3 leaves such measurements out).
    */
   answered(server: Server, tookMs: number, sinceLastMs = tookMs): void {
     const rttMs =

@@ -13,8 +13,9 @@ import type { PeerQuery } from './peer-query.ts'
 import { randomId } from './random-id.ts'
 
 /**
- * What became of one question on a connection that ended: `isReused` if the connection had carried another question before
- * it, `answeredOthers` if it answered one after it was sent (servers that take one question for each connection do).
+ * What became of one question on a connection that ended: `isReused` if the connection had carried another question
+ * before it, `answeredOthers` if it answered one after it was sent (servers that take one question for each connection
+ * do).
  */
 export type CarriedEnd =
   | Readonly<{ kind: 'response'; octets: Uint8Array }>
@@ -107,7 +108,9 @@ export class TcpConnection {
     return id
   }
 
-  /** Silence for this question lasts too long: if the connection has brought nothing since it was sent, it is suspect. */
+  /**
+   * Silence for this question lasts too long: if the connection has brought nothing since it was sent, it is suspect.
+   */
   markSlow(id: number): void {
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined && waiting.sentAfterMessages === this.#messages) this.#isSuspect = true

@@ -6,7 +6,9 @@ import type { PeerQuery } from './peer-query.ts'
 import type { PeerStats } from './peer-types.ts'
 import { TcpConnection, type CarriedEnd, type ConnectionOwner } from './tcp-connection.ts'
 
-/** Questions on every connection before another one is opened, so that a server that answers in turn is no bottleneck. */
+/**
+ * Questions on every connection before another one is opened, so that a server that answers in turn is no bottleneck.
+ */
 const fairShare = Math.ceil(tcpQueriesPerPeerConnection / pooledTcpConnections)
 
 /** Where one exchange is at the moment: it moves to a fresh connection at most once. */
@@ -106,7 +108,10 @@ export class TcpPool {
     })
   }
 
-  /** The connection with the fewest questions; a new one where all have their share. For a question sent again: a fresh one. */
+  /**
+   * The connection with the fewest questions; a new one where all have their share. For a question sent again: a fresh
+   * one.
+   */
   #connectionFor(isAgain: boolean): TcpConnection | null {
     if (this.#isClosed) return null
     let best = this.#leastBusy((connection) => !isAgain || connection.isFresh)

@@ -4,8 +4,8 @@
  * - A target that is silent for longer than its share of the time has failed this query, and the next one is asked. It
  *   is listened to further on: its late answer is better than another target's denial.
  * - A doubtful one is waited for only for a moment, unless there is nobody else and nothing to give.
- * - One that takes longer than it usually does has the next one asked meanwhile (for 5 % of its questions), whose answer is
- *   used only once the first has failed: else names would change their target with each slow answer.
+ * - One that takes longer than it usually does has the next one asked meanwhile (for 5 % of its questions), whose
+ *   answer is used only once the first has failed: else names would change their target with each slow answer.
  */
 import {
   downSilenceMs,
@@ -140,7 +140,8 @@ export class Asking {
       : targetSilenceMs
     const restMs = this.#deadlineMs - this.#startedAtMs.get(target)!
     const open = outcomes.filter((outcome) => outcome === null).length
-    // Whoever counts as down is asked for the case that the probes are wrong: not for long, if there is something to give.
+    // Whoever counts as down is asked for the case that the probes are wrong: not for long, if there is something to
+    // give.
     if (order.allDown && this.#hasFallback(target)) return downSilenceMs
     if (open <= 1 && !this.#hasFallback(target)) return restMs
     if (this.#isDoubtful(target)) return Math.min(downSilenceMs, restMs)

@@ -121,7 +121,10 @@ function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | 
   return denialByRule(parts, talk.match, query, doubtfulTtlSeconds, ede)
 }
 
-/** Whether anything speaks for a namespace: our own cluster has it (KEP-1645 §namespace sameness), a target gave a Service of it, or the policy names it. */
+/**
+ * Whether anything speaks for a namespace: our own cluster has it (KEP-1645 §namespace sameness), a target gave a
+ * Service of it, or the policy names it.
+ */
 function isNamespaceKnown(parts: Parts, match: PolicyMatch, namespace: DomainName): boolean {
   if (isAtOrBelow(match.dnsName, namespace) || parts.knownServices.hasNamespace(namespace)) return true
   const zone = parts.own.zones.find(namespace)

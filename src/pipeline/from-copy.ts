@@ -75,8 +75,8 @@ export function fromCopy(
 const always = (): boolean => true
 
 /**
- * Whether the copy may be given out although its peer is silent: not past the stale window, which begins when the TTL has
- * run out since the last sign of life, nor the zone's own EXPIRE.
+ * Whether the copy may be given out although its peer is silent: not past the stale window, which begins when the TTL
+ * has run out since the last sign of life, nor the zone's own EXPIRE.
  */
 function mayBeStale({ cacheLimits }: Parts, zone: MirroredZone, capSeconds: number, answer: Answer): boolean {
   const { serveStaleSeconds } = cacheLimits

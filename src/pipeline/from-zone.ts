@@ -13,7 +13,10 @@ export type OwnZones = Readonly<{
   hasSynced(zone: ZoneStore): boolean
   /** Since the source last proved that it follows its cluster, in milliseconds; null before the first time. */
   signOfLifeAgeMs(): number | null
-  /** The zones are copies whose hub has been silent for longer than its lease: for so long; null, or not there: they are not. */
+  /**
+   * The zones are copies whose hub has been silent for longer than its lease: for so long; null, or not there: they are
+   * not.
+   */
   silentForMs?(): number | null
 }>
 
@@ -34,7 +37,9 @@ export type ZoneQuestion = Readonly<{
   wantsServiceState: boolean
 }>
 
-/** The answer of one of our zones for a name at or below its apex. An alias comes alone: following it is the pipeline's. */
+/**
+ * The answer of one of our zones for a name at or below its apex. An alias comes alone: following it is the pipeline's.
+ */
 export function answerFromZone(own: OwnZones, zone: ZoneStore, question: ZoneQuestion): Answer {
   const { qname, qtype, nowEpochMs } = question
   if (!own.hasSynced(zone)) return notSyncedAnswer()
@@ -81,7 +86,9 @@ function isOfEmptyService(zone: ZoneStore, qname: DomainName): boolean {
   return false
 }
 
-/** Addresses of the names that SRV and NS records point at, as far as this zone holds them. RFC 2782, RFC 1034 §4.3.2. */
+/**
+ * Addresses of the names that SRV and NS records point at, as far as this zone holds them. RFC 2782, RFC 1034 §4.3.2.
+ */
 function additionalFor(zone: ZoneStore, rrset: RRset): readonly RRset[] {
   if (rrset.type !== RRTYPE.SRV && rrset.type !== RRTYPE.NS) return none
   const additional: RRset[] = []

@@ -1,8 +1,8 @@
 /**
  * The answers from peers' data that were given last: when a change is learned, they tell who was still told the old.
  *
- * A ring of fixed size in plain arrays. A name is kept as the string that the answer itself holds, which lives on in a copy
- * or in the cache: nothing is allocated for an answer.
+ * A ring of fixed size in plain arrays. A name is kept as the string that the answer itself holds, which lives on in a
+ * copy or in the cache: nothing is allocated for an answer.
  */
 import { filledArray } from '../base/filled-array.ts'
 import type { TargetId } from '../policy/policy.ts'

@@ -27,7 +27,10 @@ function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
   return { owner, type: RRTYPE.SOA, ttlSeconds, rdata: [rdata] }
 }
 
-/** Those of one type among the addresses that stand in the policy itself; null: none are. They are of any name at or below its dnsName. */
+/**
+ * Those of one type among the addresses that stand in the policy itself; null: none are. They are of any name at or
+ * below its dnsName.
+ */
 export function staticAddressSet(
   { policy }: PolicyMatch,
   owner: DomainName,

@@ -181,8 +181,8 @@ function forwardAnswer(parts: Parts, query: Query, outcome: Outcome): Answer {
 }
 
 /**
- * A resolver has no say in our zones and below policies: where its aliases lead there, what it says of the end is dropped
- * and looked up by our rules. An alias that it leaves open is followed too.
+ * A resolver has no say in our zones and below policies: where its aliases lead there, what it says of the end is
+ * dropped and looked up by our rules. An alias that it leaves open is followed too.
  */
 function withOwnAliasEnds(parts: Parts, query: Query, answer: Answer): Answer {
   const { answer: rrsets, rcode } = answer.sections

@@ -1,5 +1,6 @@
 /**
- * What one target of a policy says of the name at hand: from our own zones, from the policy itself, or another cluster's.
+ * What one target of a policy says of the name at hand: from our own zones, from the policy itself, or another
+ * cluster's.
  */
 import type { TargetOrder } from '../policy/target-order.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
@@ -151,7 +152,9 @@ export function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: 
 
 const standingsToAsk: ReadonlySet<TargetStanding> = new Set(['up', 'unknown', 'returning'])
 
-/** Has a target asked again for its last answer, which was given out stale, as soon as there is hope that it answers. */
+/**
+ * Has a target asked again for its last answer, which was given out stale, as soon as there is hope that it answers.
+ */
 export function refreshTarget(parts: Parts, query: Query, { match }: Deliberation, target: Target): void {
   const route = peerRoute(parts, match, target, query.qname)
   const theirs = route === null ? null : toTheirs(query.qname, route.mapping)

@@ -1,6 +1,6 @@
 /**
- * Policies with `enforce: false`: every name is answered as if they were not there, and on the side it is found out what
- * they would have answered. That costs a second answer, so it is bounded, and never waited for.
+ * Policies with `enforce: false`: every name is answered as if they were not there, and on the side it is found out
+ * what they would have answered. That costs a second answer, so it is bounded, and never waited for.
  */
 import { unenforcedExamples, unenforcedInFlight, unenforcedPerSecond } from '../base/limits.ts'
 import { typeToText } from '../wire/iana.ts'

@@ -50,7 +50,9 @@ export function answerZoneQuestion(parts: Parts, query: Query): Answer | ZoneStr
   return streamOrSoa(parts, query, part)
 }
 
-/** A node of ours asks its hub for another cluster's zone. Whatever comes of it, our own zone of that name is not meant. */
+/**
+ * A node of ours asks its hub for another cluster's zone. Whatever comes of it, our own zone of that name is not meant.
+ */
 function answerCopyQuestion(parts: Parts, query: Query, copyOf: string): Answer | ZoneStream {
   const { primary } = parts
   const { client, signature } = query

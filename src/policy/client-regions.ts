@@ -15,14 +15,20 @@ export class ClientRegions {
   #lastAddress = ''
   #lastRegion = ''
 
-  /** @param ownRegion the region of clients in none of the networks: this cluster's. Of two equal networks the later one counts. */
+  /**
+   * @param ownRegion the region of clients in none of the networks: this cluster's. Of two equal networks the later one
+   * counts.
+   */
   constructor(networks: readonly NetworkRegion[], ownRegion: string) {
     this.#ownRegion = ownRegion
     this.#lastRegion = ownRegion
     this.#families = new Map(([4, 6] as const).map((family) => [family, prefixesOf(networks, family)]))
   }
 
-  /** The client's region; '' where none is known. Costs one look-up for each length of prefix, and nothing for the client that asked last. */
+  /**
+   * The client's region; '' where none is known. Costs one look-up for each length of prefix, and nothing for the
+   * client that asked last.
+   */
   regionOf(address: string): string {
     if (address !== this.#lastAddress) {
       this.#lastRegion = this.#find(address) ?? this.#ownRegion

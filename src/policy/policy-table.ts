@@ -21,7 +21,9 @@ export class PolicyTable {
   /** Lengths in octets that dnsNames have: suffixes of any other length need no look-up. */
   readonly #lengths = new Set<number>()
 
-  /** `ownZones` are the zones that this cluster calls its own, the cluster zone first; they give each dnsName its zone. */
+  /**
+   * `ownZones` are the zones that this cluster calls its own, the cluster zone first; they give each dnsName its zone.
+   */
   constructor(policies: readonly Policy[], ownZones: readonly DomainName[]) {
     this.policies = policies
     for (const policy of policies) {
@@ -38,7 +40,8 @@ export class PolicyTable {
   }
 
   /**
-   * The policy for this name and client, or null. Costs one map look-up for each suffix of the name that is as long as some dnsName.
+   * The policy for this name and client, or null. Costs one map look-up for each suffix of the name that is as long as
+   * some dnsName.
    *
    * `accepts` passes over policies that do not apply for another reason (no transit, reserved names).
    */

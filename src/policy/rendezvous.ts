@@ -1,9 +1,9 @@
 /**
  * Weighted rendezvous hashing: which target a name and a client get, without any state.
  *
- * The choice is a pure function of `<svc>.<ns>` (else the whole name), the client's address, the target's id and a window
- * of 60 s. So all types of one Service come from the same target, every replica chooses alike, a target that goes or
- * comes moves only its own share, and shares hold over names, clients and windows alike.
+ * The choice is a pure function of `<svc>.<ns>` (else the whole name), the client's address, the target's id and a
+ * window of 60 s. So all types of one Service come from the same target, every replica chooses alike, a target that
+ * goes or comes moves only its own share, and shares hold over names, clients and windows alike.
  */
 import type { DomainName } from '../wire/name.ts'
 
@@ -44,7 +44,9 @@ export function choiceHash(name: DomainName, service: DomainName | null, client:
   return scramble(fnv1a(scramble(fnv1a(fnvOffset, key, 0, end)), client, 0, client.length))
 }
 
-/** Windows of different names and clients end at different moments, so that not everybody asks again in the same one. */
+/**
+ * Windows of different names and clients end at different moments, so that not everybody asks again in the same one.
+ */
 const sinceStart = (hash: number, epochMs: number): number => epochMs + (hash % choiceWindowMs)
 
 /** The hash of a choice in the window that it is in. */

@@ -21,7 +21,9 @@ export type Standings = Readonly<{
   of(target: Target): TargetStanding
   /** Of a `returning` target: the share of names and clients that is sent to it again, 0 to 1. */
   returnedShare(target: Target): number
-  /** Another number after each change of any standing or share: what was made of them before holds as long as it stays. */
+  /**
+   * Another number after each change of any standing or share: what was made of them before holds as long as it stays.
+   */
   revision(): number
 }>
 

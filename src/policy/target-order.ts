@@ -194,7 +194,9 @@ function returningLast(
   return [...inUse.filter((target) => !mustWait(target)), ...waiting, ...order.slice(inUse.length)]
 }
 
-/** A doubtful target would most likely be unreachable: where that is no reason to ask the next one, nothing is moved. */
+/**
+ * A doubtful target would most likely be unreachable: where that is no reason to ask the next one, nothing is moved.
+ */
 function doubtfulLast(
   { nextOn, select }: Policy,
   { reserves }: Plan,

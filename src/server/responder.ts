@@ -50,8 +50,8 @@ export interface Responder {
    */
   resolve(query: Uint8Array, client: Client): Promise<Uint8Array | null>
   /**
-   * Sends any number of messages for one query of TCP and resolves when that is done; the stream may be kept for longer.
-   * Never rejects. `query` is only valid during the call.
+   * Sends any number of messages for one query of TCP and resolves when that is done; the stream may be kept for
+   * longer. Never rejects. `query` is only valid during the call.
    */
   stream?(query: Uint8Array, client: Client, stream: MessageStream): Promise<void>
   /**

@@ -1,6 +1,6 @@
 /**
- * A way to read and send datagrams. There are two: `dgram` takes one at a time and runs everywhere; `mmsg` takes them in
- * batches, where the machine can (mmsg/batched-io.ts).
+ * A way to read and send datagrams. There are two: `dgram` takes one at a time and runs everywhere; `mmsg` takes them
+ * in batches, where the machine can (mmsg/batched-io.ts).
  */
 import type { ListenAddress } from './listen-address.ts'
 import type { UdpListenerOptions } from './udp-stats.ts'

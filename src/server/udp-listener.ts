@@ -191,7 +191,9 @@ export class UdpListener implements UdpSocket {
     this.#sending += 1
   }
 
-  /** The kernel has taken (or refused) what was in `#out`. Called in the same tick, except where the kernel was full. */
+  /**
+   * The kernel has taken (or refused) what was in `#out`. Called in the same tick, except where the kernel was full.
+   */
   readonly #afterOut = (error: Error | null): void => {
     this.#isOutBusy = false
     this.#afterSend(error)

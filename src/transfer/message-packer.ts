@@ -13,7 +13,9 @@ import { writeU16 } from '../wire/octets.ts'
 import { RecordWriter } from '../wire/record-writer.ts'
 import type { SentRecord } from './zone-part.ts'
 
-/** Puts a signature behind a message of `size` octets and returns its new size; there is room for `roomOctets` of it. */
+/**
+ * Puts a signature behind a message of `size` octets and returns its new size; there is room for `roomOctets` of it.
+ */
 export type Signer = Readonly<{ roomOctets: number; sign(out: Uint8Array, size: number): number }>
 
 export type PackerOptions = Readonly<{

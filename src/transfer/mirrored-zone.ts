@@ -1,6 +1,6 @@
 /**
- * A zone of somebody else, kept equal to it by transfer: brought up to date by IXFR, taken whole by AXFR where that does
- * not work.
+ * A zone of somebody else, kept equal to it by transfer: brought up to date by IXFR, taken whole by AXFR where that
+ * does not work.
  *
  * The copy is exchanged or changed in one step, and only when all of a transfer has come and holds together: whatever a
  * server sends, the last good version stays.

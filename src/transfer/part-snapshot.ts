@@ -1,6 +1,6 @@
 /**
- * All of a zone, or a part of one, as it is at one moment, taken in pieces: a large zone must not keep everybody waiting
- * while it is gone through. What changes meanwhile is noted, and read once more at the end.
+ * All of a zone, or a part of one, as it is at one moment, taken in pieces: a large zone must not keep everybody
+ * waiting while it is gone through. What changes meanwhile is noted, and read once more at the end.
  */
 import { snapshotTurnMs } from '../base/transfer-limits.ts'
 import type { Clock } from '../base/clock.ts'

@@ -26,7 +26,9 @@ export class PrimaryNotes {
     return this.#isPeerdns && this.#untold <= maxUntoldChanges
   }
 
-  /** How long ago the server itself, whose zone is a copy, knew it to be right, as last told; 0 for zones of its own. */
+  /**
+   * How long ago the server itself, whose zone is a copy, knew it to be right, as last told; 0 for zones of its own.
+   */
   get silentMs(): number {
     return this.#silentMs
   }

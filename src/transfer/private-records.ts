@@ -1,9 +1,9 @@
 /**
  * Records of private-use types that one peerdns puts into a transfer to another: what a zone holds that is no RRset.
  *
- * The history that a serial belongs to, the times of a change, how pods are named, the states of Services, and names that
- * exist without records. docs/transfer.md says where in a transfer they stand. A server that did not ask with our EDNS
- * option never gets them, and no store ever holds them.
+ * The history that a serial belongs to, the times of a change, how pods are named, the states of Services, and names
+ * that exist without records. docs/transfer.md says where in a transfer they stand. A server that did not ask with our
+ * EDNS option never gets them, and no store ever holds them.
  */
 import { WireError } from '../base/errors.ts'
 import { maxEpochOctets, maxRecordTtlSeconds } from '../base/limits.ts'

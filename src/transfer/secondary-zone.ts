@@ -35,7 +35,9 @@ export const refusals: ReadonlySet<number> = new Set([RCODE.REFUSED, RCODE.NOTAU
 /** What servers say that do not know IXFR, or EDNS. */
 const notUnderstood: ReadonlySet<number> = new Set([RCODE.FORMERR, RCODE.NOTIMP, RCODE.BADVERS])
 
-/** How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time. */
+/**
+ * How much longer than a whole transfer took we wait before the next one: a big zone must not be taken all the time.
+ */
 const pauseAfterTransfer = 4
 
 export abstract class SecondaryZone {

@@ -22,7 +22,8 @@ import { isLaterSerial } from '../zone/serial.ts'
  * Why a transfer is of no use.
  *
  * `rcode`: the server refuses it, or fails. `malformed`: it is no transfer of this zone. `delta`: the deltas do not
- * fit our version. `limit`: it is too large or too slow. `network`: the connection ended. `signature`: its TSIG is wrong.
+ * fit our version. `limit`: it is too large or too slow. `network`: the connection ended. `signature`: its TSIG is
+ * wrong.
  */
 export type TransferFaultKind = 'rcode' | 'malformed' | 'delta' | 'limit' | 'network' | 'signature'
 

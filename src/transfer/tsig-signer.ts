@@ -88,7 +88,10 @@ const unsigned = (tsig: Tsig, error: number): TsigCheck => ({
   sign: (out, size) => appendTsig(out, size, tsig.keyName, tsigRdata({ ...tsig, mac: nothing, other: nothing, error }))
 })
 
-/** The messages that answer one request: the first one's MAC covers the request's, each later one that of the one before. */
+/**
+ * The messages that answer one request: the first one's MAC covers the request's, each later one that of the one
+ * before.
+ */
 class SignedAnswer implements TsigCheck {
   readonly key: TsigKey | null
   readonly error: number

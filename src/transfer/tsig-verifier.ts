@@ -1,5 +1,6 @@
 /**
- * TSIG as the asker sees it (RFC 8945 §5.3): signs a request, and checks the messages that answer it, one after the other.
+ * TSIG as the asker sees it (RFC 8945 §5.3): signs a request, and checks the messages that answer it, one after the
+ * other.
  *
  * Of a long answer some messages may come unsigned (§5.3.1): they are held until the next signed one has vouched for
  * them, so nobody reads what nobody signed.

@@ -2,9 +2,9 @@
  * What of one of our zones is given away as a zone: all of it, or what lies below a suffix, as far as the export policy
  * shows it.
  *
- * A part is a view of the zone's store and journal and holds no records of its own. Its serial is the zone's at the last
- * batch that changed something in it, so serials of a part are serials of the zone and the zone's journal tells the way
- * between two of them.
+ * A part is a view of the zone's store and journal and holds no records of its own. Its serial is the zone's at the
+ * last batch that changed something in it, so serials of a part are serials of the zone and the zone's journal tells
+ * the way between two of them.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, type DomainName } from '../wire/name.ts'
@@ -163,7 +163,9 @@ export class ZonePart {
     return isAtOrBelow(name, this.apex) && this.#rule.shows(name)
   }
 
-  /** Whether the part has that RRset of the zone as it is. SOA and NS are its own, and beside them no CNAME can stand. */
+  /**
+   * Whether the part has that RRset of the zone as it is. SOA and NS are its own, and beside them no CNAME can stand.
+   */
   #hasSet(owner: DomainName, type: number): boolean {
     if (owner === this.apex) {
       if (type === RRTYPE.SOA || type === RRTYPE.NS) return false

@@ -104,7 +104,10 @@ export function encodeEde(code: number, text: string): EdnsOption {
   return { code: OPTION.EDE, data }
 }
 
-/** Null where the option is none, or too short to be one. Octets that are no UTF-8 show as U+FFFD; a last NUL is dropped. */
+/**
+ * Null where the option is none, or too short to be one. Octets that are no UTF-8 show as U+FFFD; a last NUL is
+ * dropped.
+ */
 export function decodeEde(option: EdnsOption): { code: number; text: string } | null {
   if (option.code !== OPTION.EDE || option.data.length < 2) return null
   const { data } = option

@@ -1,5 +1,6 @@
 /**
- * Escapes of the presentation format (RFC 1035 §5.1): `\X` for a character that would mean something, `\DDD` for any octet.
+ * Escapes of the presentation format (RFC 1035 §5.1): `\X` for a character that would mean something, `\DDD` for any
+ * octet.
  */
 import { WireError } from '../base/errors.ts'
 
@@ -26,7 +27,9 @@ export function readEscape(text: string, at: number): Escape {
   return { octet: Number(digits), length: 4 }
 }
 
-/** Octets (one character each) as text: what does not print becomes `\DDD`, and what `special` names gets a backslash. */
+/**
+ * Octets (one character each) as text: what does not print becomes `\DDD`, and what `special` names gets a backslash.
+ */
 export function escapeOctets(latin1: string, special: string): string {
   let text = ''
   for (let at = 0; at < latin1.length; at++) {

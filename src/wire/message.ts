@@ -1,6 +1,6 @@
 /**
- * Whole messages, both ways: what peers answer, transfers, commands and tests. (Queries from clients are read by query.ts,
- * responses to them written by response.ts, which both do less.)
+ * Whole messages, both ways: what peers answer, transfers, commands and tests. (Queries from clients are read by
+ * query.ts, responses to them written by response.ts, which both do less.)
  */
 import { WireError } from '../base/errors.ts'
 import { maxMessageOctets } from '../base/limits.ts'
@@ -92,7 +92,9 @@ class MessageReader {
   edns: Edns | null = null
   upperRcode = 0
   #hasTsig = false
-  /** The name that the last owner pointed to: the owners of an RRset are mostly one pointer, and so share one string. */
+  /**
+   * The name that the last owner pointed to: the owners of an RRset are mostly one pointer, and so share one string.
+   */
   #target = -1
   #targetName: DomainName = rootName
   readonly #octets: Uint8Array
@@ -234,8 +236,8 @@ function messageFlags(message: Message): number {
 }
 
 /**
- * Puts records into RRsets, in the order of their first appearance. Only class IN; of equal records one stays; the lowest TTL
- * is that of the set (RFC 2181 §5.2).
+ * Puts records into RRsets, in the order of their first appearance. Only class IN; of equal records one stays; the
+ * lowest TTL is that of the set (RFC 2181 §5.2).
  */
 export function groupRRsets(records: readonly ResourceRecord[]): RRset[] {
   const groups = new Map<string, { owner: DomainName; type: number; ttlSeconds: number; rdata: Map<string, Rdata> }>()

@@ -3,7 +3,8 @@
  *
  * Each remembered label knows the one behind it, so a name is looked up from its root on, and two names are equal as
  * far as they lead to the same labels. The octets are compared in the message itself: nothing is copied, and nothing
- * is allocated for a message. The number of labels is bounded; what is not remembered is written in full, which is right too.
+ * is allocated for a message. The number of labels is bounded; what is not remembered is written in full, which is
+ * right too.
  */
 import { WireError } from '../base/errors.ts'
 import { compressionLabels } from '../base/limits.ts'
@@ -60,8 +61,10 @@ export class NameCompression {
   }
 
   /**
-   * Writes an uncompressed name of `source` to the message at `at` and returns where it ends there; -1 where it would pass `limit`.
-   * @param keepsCase whether only names of the same case are pointed to: the reader sees the case of what is pointed to.
+   * Writes an uncompressed name of `source` to the message at `at` and returns where it ends there; -1 where it would
+   * pass `limit`.
+   * @param keepsCase whether only names of the same case are pointed to: the reader sees the case of what is pointed
+   * to.
    * @throws WireError BAD_RDATA where there is no name in `source`.
    */
   write(source: Uint8Array, sourceAt: number, at: number, limit: number, keepsCase: boolean): number {

@@ -44,7 +44,10 @@ export function parseName(text: string): DomainName {
   return lowerCase(textToWireForm(text)) as DomainName
 }
 
-/** The octets of a name in presentation format, in the case it is written in, as RDATA keeps it. Throws like `parseName`. */
+/**
+ * The octets of a name in presentation format, in the case it is written in, as RDATA keeps it. Throws like
+ * `parseName`.
+ */
 export function parseNameOctets(text: string): Uint8Array {
   return octetsOf(textToWireForm(text))
 }
@@ -156,7 +159,9 @@ export function isAtOrBelow(name: DomainName, ancestor: DomainName): boolean {
   return at === start
 }
 
-/** Exchanges the suffix `from` of a name for `to`; null where the name is not at or below `from` or would be too long. */
+/**
+ * Exchanges the suffix `from` of a name for `to`; null where the name is not at or below `from` or would be too long.
+ */
 export function replaceSuffix(name: DomainName, from: DomainName, to: DomainName): DomainName | null {
   if (!isAtOrBelow(name, from)) return null
   const head = name.slice(0, name.length - from.length)
@@ -204,7 +209,8 @@ export function plainNameEnd(octets: Uint8Array, offset: number, limit: number):
  * where it ends as written: the first octet behind it, or behind the pointer that it ends in.
  *
  * Each pointer must lead to before the labels that it follows, and behind the header: what is really a prior
- * occurrence (RFC 1035 §4.1.4) always is there, and so no chain can run in a circle. RFC 9267 tells what goes wrong elsewhere.
+ * occurrence (RFC 1035 §4.1.4) always is there, and so no chain can run in a circle. RFC 9267 tells what goes wrong
+ * elsewhere.
  * @throws WireError `overrun` where it crosses `limit`, BAD_LABEL, BAD_POINTER, TOO_MANY_POINTERS or NAME_TOO_LONG.
  */
 export function expandName(

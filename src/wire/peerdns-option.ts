@@ -40,11 +40,14 @@ export type PeerdnsOption = Readonly<{
   /** In a response about a zone, or a NOTIFY: since the zone's source last proved that it is right, in milliseconds. */
   ageMs: number | null
   /**
-   * The zone that is meant is not the server's own but its copy of another cluster's: in a query that a node asks its hub,
-   * and in what answers it. `<cluster>/<peer>`: the hub's cluster, and what that calls the other one. null: its own.
+   * The zone that is meant is not the server's own but its copy of another cluster's: in a query that a node asks its
+   * hub, and in what answers it. `<cluster>/<peer>`: the hub's cluster, and what that calls the other one. null: its
+   * own.
    */
   copyOf: string | null
-  /** In a response about such a copy: since it was last known to be equal to the other cluster's zone, in milliseconds. */
+  /**
+   * In a response about such a copy: since it was last known to be equal to the other cluster's zone, in milliseconds.
+   */
   silentMs: number | null
 }>
 

@@ -2,7 +2,8 @@
  * Reads a query: the hot parse, one pass over the octets and no allocation beyond the result.
  *
  * All of the message is walked, so that its counts and its end are right, but nothing is kept of it except the
- * question, OPT and TSIG. Whether it is a query that we answer (QR, opcode, class, EDNS version) is for the caller to say.
+ * question, OPT and TSIG. Whether it is a query that we answer (QR, opcode, class, EDNS version) is for the caller to
+ * say.
  */
 import { WireError } from '../base/errors.ts'
 import { type Edns, readEdns } from './edns.ts'
@@ -42,8 +43,8 @@ export type ParsedQuery = Readonly<{
 /**
  * Reads the message in the first `size` octets.
  *
- * Strict where leniency would let two readers see two things: no octets behind the message, no pointers in the qname, no
- * answer records, OPT once and TSIG last (both in the additional section only). A query has no authority
+ * Strict where leniency would let two readers see two things: no octets behind the message, no pointers in the qname,
+ * no answer records, OPT once and TSIG last (both in the additional section only). A query has no authority
  * records but for IXFR (RFC 1995 §3); NOTIFY may bring answer records (RFC 1996 §3.7).
  * @throws WireError; the header alone is enough to answer FORMERR, if `size` is 12 or more.
  */

@@ -104,8 +104,9 @@ export function formatOf(type: number, rrclass: number = CLASS.IN): RdataFormat 
 }
 
 /**
- * Where the names of RDATA lie that may be written compressed, which RFC 3597 §4 allows for these types of RFC 1035 only
- * (and RFC 2782 forbids for SRV): `count` names from octet `start`, then other octets. Undefined for all other types.
+ * Where the names of RDATA lie that may be written compressed, which RFC 3597 §4 allows for these types of RFC 1035
+ * only (and RFC 2782 forbids for SRV): `count` names from octet `start`, then other octets. Undefined for all other
+ * types.
  */
 export function compressibleNames(type: number): Readonly<{ start: number; count: number }> | undefined {
   switch (type) {

@@ -110,8 +110,8 @@ const base64Words = (rdata: Rdata, start: number, end: number): string[] =>
 export type ParsedRecord = Readonly<{ owner: DomainName; type: number; ttlSeconds: number; rdata: Rdata }>
 
 /**
- * Reads one record of class IN as a zone file has it: `owner [TTL] [class] type RDATA`, TTL and class in any order. The TTL is in
- * seconds or in parts like `1h30m`.
+ * Reads one record of class IN as a zone file has it: `owner [TTL] [class] type RDATA`, TTL and class in any order. The
+ * TTL is in seconds or in parts like `1h30m`.
  * @throws WireError BAD_TEXT, with the character's offset.
  */
 export function parseRecordLine(line: string, options: { defaultTtlSeconds: number }): ParsedRecord {
@@ -152,7 +152,9 @@ function parseTtl(text: string): number | null {
   )
 }
 
-/** A type that a zone can hold: not OPT, and none of those that only stand in questions and messages (RFC 6895 §3.1). */
+/**
+ * A type that a zone can hold: not OPT, and none of those that only stand in questions and messages (RFC 6895 §3.1).
+ */
 function parseDataType({ text, at }: Token): number {
   const type = parseType(text)
   if (type === null) throw new WireError('BAD_TEXT', at, `'${text}' is no TTL, class or type`)

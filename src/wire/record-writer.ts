@@ -112,7 +112,10 @@ export class RecordWriter {
     this.#hasLearntQuestion = true
   }
 
-  /** The pointer to a name just written: to itself, or to where it points to as a whole; 0 for the root and out of reach. */
+  /**
+   * The pointer to a name just written: to itself, or to where it points to as a whole; 0 for the root and out of
+   * reach.
+   */
   #pointerTo(start: number): number {
     const first = this.out[start]!
     if (first >= 0xc0) return (first << 8) | this.out[start + 1]!

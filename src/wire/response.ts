@@ -1,8 +1,8 @@
 /**
  * Writes responses: the hot encode, straight into the buffer that is sent.
  *
- * What does not fit goes in the order in which a client misses it least; a cut RRset is a fair random subset, so that no
- * endpoint is favoured by its place in a list.
+ * What does not fit goes in the order in which a client misses it least; a cut RRset is a fair random subset, so that
+ * no endpoint is favoured by its place in a list.
  */
 import { WireError } from '../base/errors.ts'
 import { type Edns, ednsOctets, withoutOptions, writeEdns } from './edns.ts'
@@ -42,10 +42,10 @@ const writer = new RecordWriter()
 /**
  * Writes the response into `out`, at most `limitOctets`, and returns its octets.
  *
- * What does not fit: additional RRsets are left out whole, without TC (they can be asked for). An authority RRset is left out
- * whole, with TC (RFC 2181 §9). An answer RRset keeps a fair random subset, with TC, and nothing follows it but OPT,
- * which always stays; it loses its options where not even they fit. Several A, AAAA or SRV records of one RRset are always
- * written in fair random order.
+ * What does not fit: additional RRsets are left out whole, without TC (they can be asked for). An authority RRset is
+ * left out whole, with TC (RFC 2181 §9). An answer RRset keeps a fair random subset, with TC, and nothing follows it
+ * but OPT, which always stays; it loses its options where not even they fit. Several A, AAAA or SRV records of one
+ * RRset are always written in fair random order.
  * @param random uniform in [0, 1), like Math.random.
  * @throws WireError TOO_LARGE where not even question and OPT fit (never from 512 octets on).
  */
@@ -139,7 +139,10 @@ function writeRRset(rrset: RRset, response: Response, random: () => number, keep
 
 const isShuffled = (type: number): boolean => type === RRTYPE.A || type === RRTYPE.AAAA || type === RRTYPE.SRV
 
-/** Writes records until one does not fit: in order, or each time any of those left (Fisher-Yates), and returns their number. */
+/**
+ * Writes records until one does not fit: in order, or each time any of those left (Fisher-Yates), and returns their
+ * number.
+ */
 function writeRecords(rrset: RRset, ttlSeconds: number, random: (() => number) | null): number {
   const { owner, type, rdata } = rrset
   const total = rdata.length
@@ -158,8 +161,9 @@ function writeRecords(rrset: RRset, ttlSeconds: number, random: (() => number) |
 }
 
 /**
- * Turns a query's header round into a response without any question or record: for what could not be read (FORMERR) or is not
- * understood (NOTIMP). Id, opcode and RD are kept. Returns its octets: 12, or 0 where the query's `size` is below a header's.
+ * Turns a query's header round into a response without any question or record: for what could not be read (FORMERR) or
+ * is not understood (NOTIMP). Id, opcode and RD are kept. Returns its octets: 12, or 0 where the query's `size` is
+ * below a header's.
  */
 export function encodeBareError(out: Uint8Array, query: Uint8Array, size: number, rcode: number): number {
   if (size < headerOctets) return 0

@@ -9,7 +9,10 @@ import type { DomainName } from './name.ts'
 /** RDATA octets with every name inside uncompressed (case kept). */
 export type Rdata = Uint8Array
 
-/** The records of one owner and type. `rdata` has at least one element and no two equal ones. TTL in seconds, 0 to 2^31-1. */
+/**
+ * The records of one owner and type. `rdata` has at least one element and no two equal ones. TTL in seconds, 0 to
+ * 2^31-1.
+ */
 export type RRset = Readonly<{
   owner: DomainName
   type: number

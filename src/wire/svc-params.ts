@@ -89,7 +89,10 @@ function cut(value: Uint8Array, size: number, toText: (octets: Uint8Array, at: n
   return Array.from({ length: value.length / size }, (_, i) => toText(value, i * size))
 }
 
-/** Commas separate, so within an item they get a backslash (RFC 9460 appendix A.1), apart from the escapes of the string. */
+/**
+ * Commas separate, so within an item they get a backslash (RFC 9460 appendix A.1), apart from the escapes of the
+ * string.
+ */
 const escapeListItem = (item: string): string => item.replace(/[\\,]/g, '\\$&')
 
 function alpnIds(value: Uint8Array): string[] | null {

@@ -1,4 +1,7 @@
-/** Messages on a TCP stream: each behind its length in two octets (RFC 1035 §4.2.2, RFC 7766 §8), however the stream is cut. */
+/**
+ * Messages on a TCP stream: each behind its length in two octets (RFC 1035 §4.2.2, RFC 7766 §8), however the stream is
+ * cut.
+ */
 import { WireError } from '../base/errors.ts'
 import { maxMessageOctets } from '../base/limits.ts'
 import { readU16, writeU16 } from './octets.ts'
@@ -9,8 +12,8 @@ const keptOctets = 4_096
 const nothing = new Uint8Array(0)
 
 /**
- * Cuts a stream into messages. It holds what was pushed and not yet read, so room grows with what really came, never with a
- * length that was only announced.
+ * Cuts a stream into messages. It holds what was pushed and not yet read, so room grows with what really came, never
+ * with a length that was only announced.
  */
 export class TcpFrameReader {
   #octets = nothing

@@ -11,8 +11,8 @@ const isSpace = (character: string): boolean =>
   character === ' ' || character === '\t' || character === '\n' || character === '\r'
 
 /**
- * Cuts a line into words. Parentheses, which join lines in a zone file, only separate words; `;` starts a comment that runs
- * to the end of the line.
+ * Cuts a line into words. Parentheses, which join lines in a zone file, only separate words; `;` starts a comment that
+ * runs to the end of the line.
  * @throws WireError BAD_TEXT for a quote or parenthesis without its partner.
  */
 export function splitTokens(line: string): Token[] {

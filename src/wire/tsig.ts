@@ -74,7 +74,9 @@ export function tsigRdata(tsig: Omit<Tsig, 'keyName' | 'start'>): Uint8Array {
   return rdata
 }
 
-/** Puts a TSIG record at the end of a message, counts it in the header, and returns the new size; there must be room. */
+/**
+ * Puts a TSIG record at the end of a message, counts it in the header, and returns the new size; there must be room.
+ */
 export function appendTsig(out: Uint8Array, size: number, keyName: DomainName, rdata: Uint8Array): number {
   out.set(octetsOf(keyName), size)
   const at = size + keyName.length

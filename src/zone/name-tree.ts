@@ -2,9 +2,9 @@
  * The names of a zone and the RRsets at them.
  *
  * A map holds every name that exists: those with records, those that were made to exist without any, and the empty
- * non-terminals above them. Nearly all names have one RRset and nothing below, and these are held by their answer alone;
- * the others have a node. Each node counts its children, so a name comes and goes with the last reason for it, at the
- * cost of its labels below the apex.
+ * non-terminals above them. Nearly all names have one RRset and nothing below, and these are held by their answer
+ * alone; the others have a node. Each node counts its children, so a name comes and goes with the last reason for it,
+ * at the cost of its labels below the apex.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'

@@ -35,7 +35,9 @@ export type ZoneChange = Readonly<{
   epoch: string
   fromSerial: number
   toSerial: number
-  /** When it happened, or the first of what it gathers, by the wall clock of where it happened; milliseconds since 1970. */
+  /**
+   * When it happened, or the first of what it gathers, by the wall clock of where it happened; milliseconds since 1970.
+   */
   originAtMs: number
   /** Anything may be another now, and what is not told: a zone has been read whole for the first time. */
   isWhole?: true

@@ -116,8 +116,8 @@ function documentedMetrics(text: string): Map<string, string> {
 }
 
 /**
- * Without an API server there are no resources and no Leases of source clusters, without a copy of a peer's zone nobody tells
- * of changes; test/e2e looks at these. And every policy here is enforced.
+ * Without an API server there are no resources and no Leases of source clusters, without a copy of a peer's zone nobody
+ * tells of changes; test/e2e looks at these. And every policy here is enforced.
  */
 const hasNoSample = /^peerdns_(watch_|mirror_|source_cluster_|policy_unenforced_|stale)/
 

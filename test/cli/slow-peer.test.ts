@@ -1,6 +1,6 @@
 /**
- * The real command, with the heap flags of the image, beside a peer that answers after seconds: what waits is bounded by the
- * limits, and memory by what waits. Users met a memory that grows with each name (coredns#2593).
+ * The real command, with the heap flags of the image, beside a peer that answers after seconds: what waits is bounded
+ * by the limits, and memory by what waits. Users met a memory that grows with each name (coredns#2593).
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

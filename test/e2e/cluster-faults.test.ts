@@ -1,4 +1,6 @@
-/** What the suites do to a cluster: take parts away and give them back, let credentials run out, and stand in between. */
+/**
+ * What the suites do to a cluster: take parts away and give them back, let credentials run out, and stand in between.
+ */
 import { existsSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -84,7 +84,8 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
     t.same(again.filter((line) => !/ unchanged$|^poddisruptionbudget/.test(line)), []) // prettier-ignore
     const service = await cluster.api.get('Service', { namespace: 'peerdns', name: 'peerdns' })
     t.equal(service.spec?.clusterIP, '10.96.0.54')
-    // No scheduler runs here, so the pods stay where the controllers leave them: made, with the restricted profile kept.
+    // No scheduler runs here, so the pods stay where the controllers leave them: made, with the restricted profile
+    // kept.
     const pods = await settled(
       async () => cluster.api.list('Pod', { namespace: 'peerdns' }),
       (found) => found.length === 2

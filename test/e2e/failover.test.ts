@@ -1,8 +1,8 @@
 /**
  * The proof of failover: patterns of targets x faults of one cluster, what clients get and how late. One real server
  * process, stub clusters that misbehave in fifteen ways at once, and a cluster that is cut off for real, in a network
- * namespace. Deadlines are three times those of the contract, by a clock that stands still while this process does, so that
- * they hold on a busy machine.
+ * namespace. Deadlines are three times those of the contract, by a clock that stands still while this process does, so
+ * that they hold on a busy machine.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -96,8 +96,8 @@ const healthyLine = (name: string, server: string): string =>
   `  ${name}: {servers: ["${server}"], probe: {every: 1s, timeout: 1s, fall: 10, name: svc.${zone}}}`
 
 /**
- * Answers that are wrong for their pattern. Where the last target of a chain answers now and then, the one before it, which
- * this process plays, was late: a twentieth of the answers may be so on a busy machine.
+ * Answers that are wrong for their pattern. Where the last target of a chain answers now and then, the one before it,
+ * which this process plays, was late: a twentieth of the answers may be so on a busy machine.
  */
 function wrongOf(given: readonly Given[]): Given[] {
   const wrong = given.filter((one) => !patterns[one.pattern]!.right.includes(whoseAnswer(one)))

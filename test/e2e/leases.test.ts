@@ -1,6 +1,6 @@
 /**
- * Source clusters of a ServiceImport, on a real API server: one that no longer renews its Lease leaves the answers within
- * its duration, one without a Lease stays, and while the API server is away nobody leaves.
+ * Source clusters of a ServiceImport, on a real API server: one that no longer renews its Lease leaves the answers
+ * within its duration, one without a Lease stays, and while the API server is away nobody leaves.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startCluster } from './support/cluster.ts'

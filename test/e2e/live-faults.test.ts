@@ -23,7 +23,9 @@ import { recordedCluster } from './support/recorded-cluster.ts'
 const skip = whyNoClusters() ?? false
 
 const ownRules: ZoneRules = { clusterName: 'a', importsInZone: false, pods: 'insecure' }
-/** Reaching an API server again: the wait before the next attempt, and the time to list everything on a busy machine. */
+/**
+ * Reaching an API server again: the wait before the next attempt, and the time to list everything on a busy machine.
+ */
 const backDeadlineMs = apiBackoffMaxMs + 20_000
 /** The same where a request's octets were swallowed: that it is dead shows only by its silence. */
 const swallowedDeadlineMs = apiHeadersTimeoutMs + backDeadlineMs

@@ -1,4 +1,6 @@
-/** Which replica checks addresses for all: one at a time, taken over after silence, and everybody for itself at the end. */
+/**
+ * Which replica checks addresses for all: one at a time, taken over after silence, and everybody for itself at the end.
+ */
 import { test, type Test } from 'tap'
 import {
   checkAloneAfterMs,

@@ -5,7 +5,9 @@ import { newHealthState, nextHealth, type HealthOutcome, type HealthState } from
 
 const options = { fall: 2, rise: 3 }
 
-/** `+` and `-` a probe, `o` and `x` a question of real traffic, each 100 ms after the one before and begun 50 ms ago. */
+/**
+ * `+` and `-` a probe, `o` and `x` a question of real traffic, each 100 ms after the one before and begun 50 ms ago.
+ */
 function play(outcomes: string, from = newHealthState(0), startMs = 0): HealthState[] {
   const states: HealthState[] = []
   let state = from

@@ -204,7 +204,8 @@ function check(isGood: boolean, what: string, instead: readonly unknown[] = []):
 }
 
 const peer = await startPeer()
-// Without them node's young generation doubles up to three times 16 MiB, some of it only after a minute: no leak, but a step.
+// Without them node's young generation doubles up to three times 16 MiB, some of it only after a minute: no leak, but a
+// step.
 const server = await startServerProcess(config(peer.port), heapFlagsOfImage())
 console.log(`${seconds} s, seed ${seed}, ${messages.length} real messages, server pid ${server.process.pid}`)
 const startMs = performance.now()

@@ -67,7 +67,10 @@ export class FakeApiServer {
     this.#knowsProtobuf = knowsProtobuf
   }
 
-  /** @param options `knowsProtobuf`: it answers so where it is asked to, as the real one; it knows JSON alone unless told. */
+  /**
+   * @param options `knowsProtobuf`: it answers so where it is asked to, as the real one; it knows JSON alone unless
+   * told.
+   */
   static async start(
     options: { clock?: Clock; tls?: { key: string; cert: string; ca?: string }; knowsProtobuf?: boolean } = {}
   ): Promise<FakeApiServer> {

@@ -2,8 +2,8 @@
  * Ports for what has to know its port before it listens, or listens on it again after a restart.
  *
  * A port that was bound once and closed may be anybody's a moment later: the kernel gives it to the next socket that
- * asks for none. So these come from below that range, and stay reserved among all processes of these tests while this one
- * lives: by an abstract socket, of which the kernel keeps one for each name, and which goes with its process.
+ * asks for none. So these come from below that range, and stay reserved among all processes of these tests while this
+ * one lives: by an abstract socket, of which the kernel keeps one for each name, and which goes with its process.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

@@ -4,7 +4,10 @@ import { parseName } from '../../src/wire/name.ts'
 import { aaaaRdata, aRdata, nameRdata, soaRdata, srvRdata, txtRdata } from '../../src/wire/rdata.ts'
 import type { Rdata, RRset, Sections } from '../../src/wire/rr.ts'
 
-/** `rrset('api.example.org', 'A', 5, '192.0.2.1', '192.0.2.2')`; a SOA or SRV is written with spaces, a TXT is one string. */
+/**
+ * `rrset('api.example.org', 'A', 5, '192.0.2.1', '192.0.2.2')`; a SOA or SRV is written with spaces, a TXT is one
+ * string.
+ */
 export function rrset(owner: string, type: string, ttlSeconds: number, ...records: string[]): RRset {
   const number = parseType(type)
   if (number === null) throw new Error(`no type ${type}`)

@@ -83,7 +83,9 @@ export default class Reporter extends Transform {
     return { file, passed: 0, failed: 0, skipped: 0, failures: [], skips: [], output: [] }
   }
 
-  /** Counts the assertions of one test and of the tests inside it; the point that closes an inner test is none itself. */
+  /**
+   * Counts the assertions of one test and of the tests inside it; the point that closes an inner test is none itself.
+   */
   #watch(parser: Parser, title: string, report: FileReport): void {
     parser.on('child', (child: Parser) => this.#watch(child, `${title}${child.name} > `, report))
     parser.on('assert', (result: Result) => {

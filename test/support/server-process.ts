@@ -1,4 +1,6 @@
-/** The real command as its own process: `peerdns serve` on free ports of 127.0.0.1, for tests that look from outside. */
+/**
+ * The real command as its own process: `peerdns serve` on free ports of 127.0.0.1, for tests that look from outside.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -14,10 +14,10 @@ export type StubRecord = Answer
 /**
  * What the server does wrong. Those with `tcp-` behave well over UDP, except that they send TC.
  *
- * `slow` answers right after `delayMs` by `loopClock`; `lossy` loses every second datagram; `no-edns` gives FORMERR to every OPT;
- * `bare-formerr` the same with a header alone; `truncated` sends TC and one record over UDP; `always-truncated` also
- * over TCP; `other-name` answers with records of another owner; `extra-records` adds records nobody asked for;
- * `no-soa` sends denials without SOA; `tcp-once` closes each connection behind its first answer.
+ * `slow` answers right after `delayMs` by `loopClock`; `lossy` loses every second datagram; `no-edns` gives FORMERR to
+ * every OPT; `bare-formerr` the same with a header alone; `truncated` sends TC and one record over UDP;
+ * `always-truncated` also over TCP; `other-name` answers with records of another owner; `extra-records` adds records
+ * nobody asked for; `no-soa` sends denials without SOA; `tcp-once` closes each connection behind its first answer.
  */
 export type StubFault =
   | 'none'

@@ -1,4 +1,7 @@
-/** The story of two clusters on free ports of 127.0.0.1, in this process: B peers `backend` to A and falls back to itself. */
+/**
+ * The story of two clusters on free ports of 127.0.0.1, in this process: B peers `backend` to A and falls back to
+ * itself.
+ */
 import type { Test } from 'tap'
 import { silentLog } from '../../src/base/log.ts'
 import { parseConfig } from '../../src/config/load.ts'

@@ -1,4 +1,6 @@
-/** What others get of Services: which addresses, and whether those without endpoints; our own clients see no difference. */
+/**
+ * What others get of Services: which addresses, and whether those without endpoints; our own clients see no difference.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Large zones are gone through in turns, and are what they were at one moment all the same; equal transfers are made once. */
+/**
+ * Large zones are gone through in turns, and are what they were at one moment all the same; equal transfers are made
+ * once.
+ */
 import { test } from 'tap'
 import type { Clock } from '../../src/base/clock.ts'
 import { ExportRule } from '../../src/transfer/export-rule.ts'

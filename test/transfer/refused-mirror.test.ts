@@ -1,4 +1,6 @@
-/** A peer that gives its zones no more: who looks at the log, the commands or the metrics sees it, and when it is over. */
+/**
+ * A peer that gives its zones no more: who looks at the log, the commands or the metrics sees it, and when it is over.
+ */
 import { pino } from 'pino'
 import { test } from 'tap'
 import { startAdmin } from '../../src/admin/http-server.ts'

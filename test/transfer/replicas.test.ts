@@ -1,6 +1,6 @@
 /**
- * Replicas on both sides of a load balancer that hides who asks: each replica has a history of its own, and no serial of
- * one means anything at another.
+ * Replicas on both sides of a load balancer that hides who asks: each replica has a history of its own, and no serial
+ * of one means anything at another.
  */
 import { createSocket } from 'node:dgram'
 import { connect, createServer, type Socket } from 'node:net'

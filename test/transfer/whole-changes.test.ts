@@ -1,4 +1,7 @@
-/** A peer that was away, and comes back with another history: what has changed meanwhile is known of, as far as it can be. */
+/**
+ * A peer that was away, and comes back with another history: what has changed meanwhile is known of, as far as it can
+ * be.
+ */
 import { test } from 'tap'
 import { startAdmin } from '../../src/admin/http-server.ts'
 import { silentLog } from '../../src/base/log.ts'

@@ -1,4 +1,6 @@
-/** Random names, RDATA, records and messages for property tests: every type that has a layout, and some that have none. */
+/**
+ * Random names, RDATA, records and messages for property tests: every type that has a layout, and some that have none.
+ */
 import * as fc from 'fast-check'
 import type { Edns } from '../../src/wire/edns.ts'
 import { CLASS, RRTYPE } from '../../src/wire/iana.ts'

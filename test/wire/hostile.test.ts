@@ -1,4 +1,7 @@
-/** What strangers may send: any octets give a message or a WireError, soon, and cost no more memory than they have octets. */
+/**
+ * What strangers may send: any octets give a message or a WireError, soon, and cost no more memory than they have
+ * octets.
+ */
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { WireError } from '../../src/base/errors.ts'

@@ -35,8 +35,8 @@ export type Vector = { name: string; octets: Uint8Array; lines: string[] }
 const folder = join(fileURLToPath(import.meta.url), '..', '..', 'vectors')
 
 /**
- * The golden messages. In a file, `#` starts a comment, `>` a line of what the message says (as `messageToLines`), and all
- * other lines are the octets in hex.
+ * The golden messages. In a file, `#` starts a comment, `>` a line of what the message says (as `messageToLines`), and
+ * all other lines are the octets in hex.
  */
 export function readVectors(): Vector[] {
   return readdirSync(folder)

@@ -2,8 +2,8 @@
  * The source `manifests`: Kubernetes objects from files and folders, as events, read again whenever the files change.
  *
  * Each look at the files ends in the exact difference to the one before: an object that did not change gives no event,
- * whichever file it stands in now. A file is parsed again only if its content changed. Two files with the same object: the
- * later path wins.
+ * whichever file it stands in now. A file is parsed again only if its content changed. Two files with the same object:
+ * the later path wins.
  *
  * What is not there is not taken for empty. The objects are complete once every configured path has been read; a file
  * that cannot be read, and a configured path that is gone, keep what they last gave, so that a slip of the pen, or a
@@ -28,7 +28,10 @@ export type ManifestsSourceOptions = Readonly<{
   /** Files and folders; relative ones from the working directory. They need not exist yet. */
   paths: readonly string[]
   clock: Clock
-  /** Gets every difference, in slices of at most `objectEventsPerBatch`; never throws. `originAtMs`: wall time of the change. */
+  /**
+   * Gets every difference, in slices of at most `objectEventsPerBatch`; never throws. `originAtMs`: wall time of the
+   * change.
+   */
   onEvents: (events: readonly ObjectEvent[], originAtMs: number) => void
   /** Called once, when every configured path has been there and all that it held has been told. */
   onComplete?: () => void
@@ -107,13 +110,18 @@ export class ManifestsSource {
     return [...this.#unread]
   }
 
-  /** Since the last look that found every configured path there, in milliseconds; null before the objects are complete. */
+  /**
+   * Since the last look that found every configured path there, in milliseconds; null before the objects are complete.
+   */
   get seenWholeAgoMs(): number | null {
     if (!this.#isComplete || this.#lastSeenWholeAtMs === null) return null
     return this.#isWholeNow ? 0 : this.#options.clock.nowMs() - this.#lastSeenWholeAtMs
   }
 
-  /** Resolves once everything that is there has been read and told, complete or not. Never rejects for what the files hold. */
+  /**
+   * Resolves once everything that is there has been read and told, complete or not. Never rejects for what the files
+   * hold.
+   */
   start(): Promise<void> {
     this.#watch = watchPaths(this.#paths, () => void this.#changed(), this.#options.clock)
     return this.#changed()

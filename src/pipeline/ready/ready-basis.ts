@@ -1,9 +1,9 @@
 /**
  * Which answers may be given again without looking, and what they rest on.
  *
- * Only what is known to rest on nothing else is kept: one RRset or denial of a zone of ours or of one target's cached answer,
- * without reasons (Extended DNS Errors), where no policy decides, or one that the name's first target answers whatever the
- * client and the moment. Everything else is worked out for each query.
+ * Only what is known to rest on nothing else is kept: one RRset or denial of a zone of ours or of one target's cached
+ * answer, without reasons (Extended DNS Errors), where no policy decides, or one that the name's first target answers
+ * whatever the client and the moment. Everything else is worked out for each query.
  */
 import type { CachedAnswer } from '../../cache/answer-cache.ts'
 import type { PolicyMatch } from '../../policy/policy-table.ts'
@@ -70,7 +70,9 @@ export function basisOf(parts: Parts, query: Query, answer: Answer): ReadyBasis 
 const isDecisive = ({ policy }: PolicyMatch, { sections, isEmpty }: Answer): boolean =>
   policy.targets.length === 1 || (sections.rcode !== RCODE.NXDOMAIN && !isEmpty)
 
-/** Whether the policy would let its first target decide for every client that it is for, now and until standings change. */
+/**
+ * Whether the policy would let its first target decide for every client that it is for, now and until standings change.
+ */
 function isFirstTargets(parts: Parts, { policy }: PolicyMatch, { origin }: Answer): boolean {
   if (policy.select !== 'first' || policy.tricklePercent > 0) return false
   const { order, excluded, allDown } = policyOrder(parts, policy)

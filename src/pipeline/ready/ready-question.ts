@@ -38,7 +38,8 @@ export class ReadyQuestion {
 
   /**
    * Reads a query; false where it is not a plain one: opcode QUERY, one question without compression, no records but
-   * an OPT of version 0, nothing behind it. Of its options only peerdns' own changes an answer; others (cookies mostly) are passed over.
+   * an OPT of version 0, nothing behind it. Of its options only peerdns' own changes an answer; others (cookies mostly)
+   * are passed over.
    */
   read(octets: Uint8Array, size: number, isUdp: boolean): boolean {
     // QR and opcode; the counts. Other bits of the flags have no meaning in a query (AD is never passed on).

@@ -2,8 +2,8 @@
  * Ready-made answers as octets, found by the octets of their question.
  *
  * One buffer holds them all, block behind block; when it is full, the oldest ones are overwritten. A block that is made
- * anew takes its old place where it fits. An index in buckets of eight gives the block; a full bucket gives up its oldest
- * one. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
+ * anew takes its old place where it fits. An index in buckets of eight gives the block; a full bucket gives up its
+ * oldest one. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
  */
 import { filledArray } from '../../base/filled-array.ts'
 import { headerOctets } from '../../wire/header.ts'
@@ -113,8 +113,8 @@ export class ReadyTable {
   }
 
   /**
-   * Puts an answer in, in the place of the one that `find` gives for its question and this limit. Returns its block, or -1
-   * where it is larger than the whole table.
+   * Puts an answer in, in the place of the one that `find` gives for its question and this limit. Returns its block, or
+   * -1 where it is larger than the whole table.
    */
   put(hash: number, flags: number, limitOctets: number, template: ReadyTemplate, source: unknown): number {
     const { response, ttlOffsets, pool } = template
@@ -211,7 +211,10 @@ export class ReadyTable {
     return size
   }
 
-  /** Fills the records with a fair random choice from the pool, in fair random order (Fisher-Yates; the pool stays mixed). */
+  /**
+   * Fills the records with a fair random choice from the pool, in fair random order (Fisher-Yates; the pool stays
+   * mixed).
+   */
   #draw(block: number, out: Uint8Array, random: () => number): void {
     const { octets, words } = this
     const pool = words[block + field.poolAt]!

@@ -1,10 +1,10 @@
 /**
- * How long datagrams may queue in the kernel: a roomy receive buffer for bursts and pauses, a small one while more comes than
- * can be answered.
+ * How long datagrams may queue in the kernel: a roomy receive buffer for bursts and pauses, a small one while more
+ * comes than can be answered.
  *
- * In a lasting overload a queue of any length is always full, and its length is only what everybody waits; so when it was not
- * emptied for a while the buffer is made small, and what has no room is lost at once, where that costs least. It is roomy again
- * once the queue is emptied some seconds later.
+ * In a lasting overload a queue of any length is always full, and its length is only what everybody waits; so when it
+ * was not emptied for a while the buffer is made small, and what has no room is lost at once, where that costs least.
+ * It is roomy again once the queue is emptied some seconds later.
  */
 import type { Clock } from '../../base/clock.ts'
 import { udpBacklogMs, udpBackloggedBufferOctets, udpBacklogRestMs } from '../../base/socket-limits.ts'

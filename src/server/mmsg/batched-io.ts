@@ -1,8 +1,8 @@
 /**
  * Datagrams in batches, where this machine can: recvmmsg and sendmmsg, by the optional package koffi.
  *
- * Whether it can is tried out at the start, on loopback sockets of its own: what came must be what was sent, from where it
- * was sent, on IPv4 and IPv6. Anything else, and datagrams are read one at a time.
+ * Whether it can is tried out at the start, on loopback sockets of its own: what came must be what was sent, from where
+ * it was sent, on IPv4 and IPv6. Anything else, and datagrams are read one at a time.
  */
 import type { Clock } from '../../base/clock.ts'
 import { udpBatchDatagrams, udpSelfTestTimeoutMs } from '../../base/limits.ts'

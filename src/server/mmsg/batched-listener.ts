@@ -1,9 +1,9 @@
 /**
  * One UDP socket that is read and answered in batches: one system call takes what waits, one sends what was answered.
  *
- * It does what UdpListener does, with the same limits and counters. The event loop says when something can be read; then the
- * queue is drained without waiting, but no more than a fixed number of messages before everybody else gets a turn. A
- * socket on 0.0.0.0 or :: answers from the address that was asked.
+ * It does what UdpListener does, with the same limits and counters. The event loop says when something can be read;
+ * then the queue is drained without waiting, but no more than a fixed number of messages before everybody else gets a
+ * turn. A socket on 0.0.0.0 or :: answers from the address that was asked.
  */
 import { udpBatchesPerTurn } from '../../base/limits.ts'
 import type { InFlightQueries } from '../in-flight.ts'
@@ -228,8 +228,8 @@ export class BatchedListener implements UdpSocket {
   }
 
   /**
-   * The callback of a poll does not run what promises have become due in it, as Node's own callbacks do: they would wait for
-   * whatever the loop does next. So one is asked for that does.
+   * The callback of a poll does not run what promises have become due in it, as Node's own callbacks do: they would
+   * wait for whatever the loop does next. So one is asked for that does.
    */
   #askForTurn(): void {
     if (this.#isTurnDue) return

@@ -68,8 +68,8 @@ export class BatchedSocket {
   }
 
   /**
-   * Lets `receive` wait, for the shortest time that the kernel knows; false where it cannot. All else says MSG_DONTWAIT with each
-   * call. To be called behind whoever makes the socket non-blocking, as the event loop does.
+   * Lets `receive` wait, for the shortest time that the kernel knows; false where it cannot. All else says MSG_DONTWAIT
+   * with each call. To be called behind whoever makes the socket non-blocking, as the event loop does.
    */
   allowWaiting(): boolean {
     const { SOL_SOCKET, SO_RCVTIMEO, F_GETFL, F_SETFL, SOCK_NONBLOCK } = linux

@@ -1,8 +1,8 @@
 /**
  * Where the fields of the kernel's socket structures lie on 64-bit Linux, x86_64 and aarch64.
  *
- * glibc and musl agree with the kernel here: where musl has a 32-bit field and a pad, a small number written as 64 bits,
- * little end first, is the same. A test compiles these numbers against the machine's own headers.
+ * glibc and musl agree with the kernel here: where musl has a 32-bit field and a pad, a small number written as 64
+ * bits, little end first, is the same. A test compiles these numbers against the machine's own headers.
  */
 
 /** `struct mmsghdr`: a `struct msghdr` and how many octets came. */

@@ -1,10 +1,11 @@
 /**
  * When a turn stays in the kernel for the next datagrams instead of going back through the event loop.
  *
- * A way through the loop (epoll, a callback, timers) costs about as much as a query. While datagrams of one socket come so
- * densely that the next one is a moment away, and nobody else needs the loop, waiting in recvmmsg for it costs nothing
- * and makes no answer later. A turn that lingers ends after a millisecond; where nothing comes any more, the kernel's shortest
- * wait (one tick of its timer, 4 ms mostly) ends it once, and the socket has to be dense again before the next one.
+ * A way through the loop (epoll, a callback, timers) costs about as much as a query. While datagrams of one socket come
+ * so densely that the next one is a moment away, and nobody else needs the loop, waiting in recvmmsg for it costs
+ * nothing and makes no answer later. A turn that lingers ends after a millisecond; where nothing comes any more, the
+ * kernel's shortest wait (one tick of its timer, 4 ms mostly) ends it once, and the socket has to be dense again before
+ * the next one.
  */
 import type { Clock } from '../../base/clock.ts'
 import { udpDenseBatches, udpDenseGapMs, udpLingerMs } from '../../base/limits.ts'

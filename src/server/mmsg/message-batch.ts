@@ -1,9 +1,10 @@
 /**
- * The memory that recvmmsg and sendmmsg work on: a fixed number of slots for messages that come, and as many for answers.
+ * The memory that recvmmsg and sendmmsg work on: a fixed number of slots for messages that come, and as many for
+ * answers.
  *
- * All pointer arithmetic is in this file. The kernel is only ever given addresses inside the one ArrayBuffer held here, with
- * the room there is behind them; slots, sizes and lengths are checked before they are used or written. The buffer is
- * made once and never handed on, so its address stays what it is.
+ * All pointer arithmetic is in this file. The kernel is only ever given addresses inside the one ArrayBuffer held here,
+ * with the room there is behind them; slots, sizes and lengths are checked before they are used or written. The buffer
+ * is made once and never handed on, so its address stays what it is.
  */
 import { maxMessageOctets } from '../../base/limits.ts'
 import { cmsghdr, iovec, linux, mmsghdr, pktInfo, pktInfo6, sockaddrIn, sockaddrIn6 } from './layout.ts'
@@ -11,7 +12,9 @@ import { cmsghdr, iovec, linux, mmsghdr, pktInfo, pktInfo6, sockaddrIn, sockaddr
 /** Room for a socket address, and for one control message with our own address. */
 const nameRoom = 32
 const controlRoom = 64
-/** Room for any message. The odd rest keeps the slots' beginnings out of one another's way in the processor's caches. */
+/**
+ * Room for any message. The odd rest keeps the slots' beginnings out of one another's way in the processor's caches.
+ */
 const messageRoom = maxMessageOctets + 1 + 192
 
 /** Who is to get an answer later, and from which of our addresses: octets as the kernel gave them. */
@@ -83,7 +86,9 @@ export class MessageBatch {
     this.#received = slots
   }
 
-  /** Address of the heads for recvmmsg, made ready for `slots` messages. Forgets what was received and not sent before. */
+  /**
+   * Address of the heads for recvmmsg, made ready for `slots` messages. Forgets what was received and not sent before.
+   */
   prepareReceive(): number {
     const words = this.#words
     for (let slot = 0; slot < this.#received; slot++) {
@@ -172,7 +177,10 @@ export class MessageBatch {
     this.#answered = 0
   }
 
-  /** Adds an answer that had to wait; false where no slot is free. Only after `beginSend`: it takes the place of messages. */
+  /**
+   * Adds an answer that had to wait; false where no slot is free. Only after `beginSend`: it takes the place of
+   * messages.
+   */
   addAnswer(destination: Destination, octets: Uint8Array): boolean {
     const slot = this.#answered
     if (slot >= this.slots) return false

@@ -1,8 +1,9 @@
 /**
  * The listening sockets of this process that another one may take over, and those that were taken over.
  *
- * One descriptor of each is kept here, and whoever listens gets a copy: closing that copy neither closes the socket nor loses
- * what waits in it. So the sockets live as long as this is not closed, here or in the process that has been given them.
+ * One descriptor of each is kept here, and whoever listens gets a copy: closing that copy neither closes the socket nor
+ * loses what waits in it. So the sockets live as long as this is not closed, here or in the process that has been given
+ * them.
  */
 import { getSystemErrorName } from 'node:util'
 import { isIPv6 } from 'node:net'
@@ -50,7 +51,8 @@ export class ListeningSockets {
 
   /**
    * A copy of the TCP socket that is kept for an address, or of a new one, bound to it.
-   * @returns the descriptor and its port; null for an address with a zone id, which is left to those who know interfaces
+   * @returns the descriptor and its port; null for an address with a zone id, which is left to those who know
+   * interfaces
    * @throws an error with a `code`, as Node's sockets do
    */
   tcp(where: ListenAddress, options: Readonly<{ ipv6Only: boolean }>): Readonly<{ fd: number; port: number }> | null {

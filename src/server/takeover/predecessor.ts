@@ -37,8 +37,8 @@ export class Predecessor {
   }
 
   /**
-   * Resolves to its sockets, each of which is ours too from then on: the other one has stopped reading them, and goes on
-   * should we end before it. Null: it went away before it had given all.
+   * Resolves to its sockets, each of which is ours too from then on: the other one has stopped reading them, and goes
+   * on should we end before it. Null: it went away before it had given all.
    */
   async take(): Promise<ReadonlyMap<string, number> | null> {
     if (!this.#channel.send(messageToText({ kind: 'take' }))) this.#lose()

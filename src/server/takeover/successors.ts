@@ -1,9 +1,9 @@
 /**
  * Lets another process take over our listening sockets: the very sockets, with all that waits in them.
  *
- * The other one says hello when it starts, and takes when it is able to serve. We give it the sockets and stop reading, but
- * keep them: should it end before us, we go on reading as if nothing had been. So at each moment somebody reads, and nothing
- * that the kernel has taken in is lost.
+ * The other one says hello when it starts, and takes when it is able to serve. We give it the sockets and stop reading,
+ * but keep them: should it end before us, we go on reading as if nothing had been. So at each moment somebody reads,
+ * and nothing that the kernel has taken in is lost.
  */
 import type { ListenAddress } from '../listen-address.ts'
 import type { Libc } from '../mmsg/libc.ts'

@@ -1,8 +1,9 @@
 /**
  * A connection between two processes of this machine that carries short texts, and sockets with them (SCM_RIGHTS).
  *
- * Names are abstract: they belong to the network namespace, as the addresses do that are served in it, leave no file behind, and
- * go with the process that has them. Both sides may ask who the other one is; only processes of one user talk to each other.
+ * Names are abstract: they belong to the network namespace, as the addresses do that are served in it, leave no file
+ * behind, and go with the process that has them. Both sides may ask who the other one is; only processes of one user
+ * talk to each other.
  */
 import { getSystemErrorName } from 'node:util'
 import { takeoverMessageOctets } from '../../base/socket-limits.ts'

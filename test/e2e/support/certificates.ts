@@ -1,4 +1,7 @@
-/** Keys and certificates of one cluster, made by the openssl command: its CA, the API server's, its clients' and its service accounts'. */
+/**
+ * Keys and certificates of one cluster, made by the openssl command: its CA, the API server's, its clients' and its
+ * service accounts'.
+ */
 import { execFile } from 'node:child_process'
 import { createPrivateKey, sign } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -66,7 +69,9 @@ export class CertificateAuthority {
     return this.#issue(file, subject, ['extendedKeyUsage=clientAuth'])
   }
 
-  /** A service account token of our own making, for lifetimes that the API server's TokenRequest refuses (under 10 min). */
+  /**
+   * A service account token of our own making, for lifetimes that the API server's TokenRequest refuses (under 10 min).
+   */
   signToken({ namespace, name, uid, expiresInSeconds }: TokenClaims): string {
     const nowSeconds = Math.floor(Date.now() / 1000)
     const claims = {

@@ -1,6 +1,7 @@
 /**
- * A whole Kubernetes cluster of 127.0.0.1: etcd, kube-apiserver with RBAC, kube-controller-manager and kwok, which plays
- * the nodes. Pods are API objects only; their Deployments, StatefulSets and EndpointSlices are the real controllers'.
+ * A whole Kubernetes cluster of 127.0.0.1: etcd, kube-apiserver with RBAC, kube-controller-manager and kwok, which
+ * plays the nodes. Pods are API objects only; their Deployments, StatefulSets and EndpointSlices are the real
+ * controllers'.
  */
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,7 +23,9 @@ export type ClusterOptions = Readonly<{
   serviceCidr?: string
   /** A /16, of which each node gets a /24; 10.244.0.0/16 unless told. */
   podCidr?: string
-  /** A /48 or shorter that ends in `::`, for instance `fd00:a::`: Services may then be dual stack, and pods have both. */
+  /**
+   * A /48 or shorter that ends in `::`, for instance `fd00:a::`: Services may then be dual stack, and pods have both.
+   */
   ipv6Prefix?: string
   /** 3 unless told. */
   nodes?: number
@@ -32,7 +35,9 @@ export type ClusterOptions = Readonly<{
   serviceImports?: readonly ServiceImportVersion[]
   /** Further flags of kube-apiserver. */
   apiServerFlags?: readonly string[]
-  /** Neither controllers nor kwok: objects stay as they are written. For many of them, or for those no controller makes. */
+  /**
+   * Neither controllers nor kwok: objects stay as they are written. For many of them, or for those no controller makes.
+   */
   isBare?: boolean
 }>
 
@@ -47,7 +52,9 @@ export type ServiceAccountAccess = Readonly<{
   uid: string
 }>
 
-/** Starts one and waits until Services and pods work in it. @throws Error with the log of the part that did not start. */
+/**
+ * Starts one and waits until Services and pods work in it. @throws Error with the log of the part that did not start.
+ */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const cluster = await Cluster.prepare(options)
   try {
@@ -181,8 +188,9 @@ export class Cluster {
   }
 
   /**
-   * Makes a service account with these rights in the whole cluster, where it does not exist yet, and gives access as it.
-   * Without rules it has what others bind to it, for instance the RBAC objects that we ship. The token is good for an hour.
+   * Makes a service account with these rights in the whole cluster, where it does not exist yet, and gives access as
+   * it. Without rules it has what others bind to it, for instance the RBAC objects that we ship. The token is good for
+   * an hour.
    */
   async serviceAccount(
     namespace: string,
@@ -245,7 +253,9 @@ export class Cluster {
     await this.apiServer.restart()
   }
 
-  /** Kills etcd, throws its data away and starts it and the API server anew: a cluster with nothing in it but its nodes. */
+  /**
+   * Kills etcd, throws its data away and starts it and the API server anew: a cluster with nothing in it but its nodes.
+   */
   async emptyEtcd(): Promise<void> {
     await this.etcd.kill()
     await this.apiServer.kill()

@@ -260,7 +260,9 @@ export const serviceOf = (name: string): string => name.split('.').slice(-5).joi
 
 const inZones = (name: string): boolean => [zone, clustersetZone].some((apex) => name.endsWith(`.${apex}`))
 
-/** Who is given out: the ready, or all of them where the Service says so; where nobody is ready, those that still serve. */
+/**
+ * Who is given out: the ready, or all of them where the Service says so; where nobody is ready, those that still serve.
+ */
 export function publishedEndpoints(slices: readonly V1EndpointSlice[], publishesAll: boolean): EndpointNow[] {
   const all = slices.flatMap(({ endpoints, ports, addressType, metadata }) =>
     // The API server says null for none.

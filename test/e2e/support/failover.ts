@@ -1,6 +1,6 @@
 /**
- * Three clusters, one of which misbehaves: a stub peer for each kind of fault (cluster a), a healthy one (cluster c), and
- * questions at a steady rate to the server between them and the client. Also for bench/failover.ts.
+ * Three clusters, one of which misbehaves: a stub peer for each kind of fault (cluster a), a healthy one (cluster c),
+ * and questions at a steady rate to the server between them and the client. Also for bench/failover.ts.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'

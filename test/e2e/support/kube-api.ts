@@ -1,6 +1,6 @@
 /**
- * A small client for the objects of a real API server: one request each, typed by kind, over a few connections that are kept.
- * It has no watch: what peerdns sees by watching is compared with what this client lists.
+ * A small client for the objects of a real API server: one request each, typed by kind, over a few connections that are
+ * kept. It has no watch: what peerdns sees by watching is compared with what this client lists.
  */
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'

@@ -80,7 +80,9 @@ ${conditions(['Ready'], 'True')}
       phase: Running
 `
 
-/** The stages as one YAML text. With an IPv6 prefix (`fd00:a::`) every pod also has its IPv4 address inside that prefix. */
+/**
+ * The stages as one YAML text. With an IPv6 prefix (`fd00:a::`) every pod also has its IPv4 address inside that prefix.
+ */
 export const stagesText = (ipv6Prefix: string | null): string =>
   [
     stage({

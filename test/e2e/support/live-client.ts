@@ -79,7 +79,10 @@ export class LiveClient {
     throw new Error(`no answer for ${name} ${type} by ${transport} from ${this.port}`)
   }
 
-  /** The answers in the order of the questions. @throws Error where one is not answered, unless `silence` stands for that. */
+  /**
+   * The answers in the order of the questions. @throws Error where one is not answered, unless `silence` stands for
+   * that.
+   */
   async askAll(
     questions: readonly Question[],
     transport: Transport = 'udp',

@@ -1,4 +1,6 @@
-/** Thousands of questions from the names that there are, and from those changed by chance; the same for the same seed. */
+/**
+ * Thousands of questions from the names that there are, and from those changed by chance; the same for the same seed.
+ */
 import type { Question } from './live-client.ts'
 
 const types = ['A', 'AAAA', 'SRV', 'TXT', 'CNAME', 'PTR', 'NS', 'SOA', 'MX', 'ANY']

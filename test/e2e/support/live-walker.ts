@@ -90,7 +90,9 @@ export class Walker {
     }
   }
 
-  /** One moment's questions until all are answered right or one is too late; null where the clusters changed meanwhile. */
+  /**
+   * One moment's questions until all are answered right or one is too late; null where the clusters changed meanwhile.
+   */
   async #walk(moment: Moment, heldSinceMs: number, transport: Transport, deadlineMs: number): Promise<Walked | null> {
     const all = this.#questions(moment)
     let open = all
@@ -134,7 +136,9 @@ export class Walker {
     return peerings.find(({ dnsName }) => name === dnsName || name.endsWith(`.${dnsName}`)) ?? null
   }
 
-  /** All names of a Service come from the first that has it with somebody behind it; else from one that has it empty. */
+  /**
+   * All names of a Service come from the first that has it with somebody behind it; else from one that has it empty.
+   */
   #expected({ own, peer }: Moment, question: Question): Expected {
     const { name } = question
     const peering = this.#peeringOf(name)

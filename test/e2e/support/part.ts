@@ -25,7 +25,9 @@ export function binary(name: Binary): string {
   return path
 }
 
-/** Why the suites on real clusters cannot run here, or null where they can. A CI without Go has to fail, not to skip. */
+/**
+ * Why the suites on real clusters cannot run here, or null where they can. A CI without Go has to fail, not to skip.
+ */
 export function whyNoClusters(): string | null {
   if (existsSync(join(bin, 'kube-apiserver')) || process.env.CI !== undefined) return null
   const hasGo = spawnSync('go', ['version'], { stdio: 'ignore' }).error === undefined
@@ -68,7 +70,9 @@ export class Part {
     return this.#child !== null
   }
 
-  /** Starts it and waits until it is ready. @throws Error with the end of its log where it ends first or takes too long. */
+  /**
+   * Starts it and waits until it is ready. @throws Error with the end of its log where it ends first or takes too long.
+   */
   async start(): Promise<void> {
     this.launch()
     await this.untilReady()
@@ -171,7 +175,9 @@ export function removeFolder(folder: string): void {
   else console.error(`kept: ${folder}`)
 }
 
-/** Wraps a command so that the kernel kills it with this process, where setpriv (util-linux) is there to ask for that. */
+/**
+ * Wraps a command so that the kernel kills it with this process, where setpriv (util-linux) is there to ask for that.
+ */
 function diesWithUs(command: string, args: readonly string[]): [string, string[]] {
   canSetDeathSignal ??= spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true'], { stdio: 'ignore' }).status === 0
   return canSetDeathSignal ? ['setpriv', ['--pdeathsig', 'KILL', '--', command, ...args]] : [command, [...args]]

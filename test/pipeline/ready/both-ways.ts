@@ -1,4 +1,6 @@
-/** Asks the same question with and without ready-made answers, on a clock that stands still, and compares the octets. */
+/**
+ * Asks the same question with and without ready-made answers, on a clock that stands still, and compares the octets.
+ */
 import * as dnsPacket from 'dns-packet'
 import type { Clock } from '../../../src/base/clock.ts'
 import { systemClock } from '../../../src/base/clock.ts'

@@ -1,4 +1,7 @@
-/** When a turn waits for more in the kernel: only while one socket is dense, nobody else needs the loop, and not for long. */
+/**
+ * When a turn waits for more in the kernel: only while one socket is dense, nobody else needs the loop, and not for
+ * long.
+ */
 import { test } from 'tap'
 import { udpDenseBatches, udpDenseGapMs, udpLingerMs } from '../../../src/base/limits.ts'
 import { Lingering } from '../../../src/server/mmsg/lingering.ts'

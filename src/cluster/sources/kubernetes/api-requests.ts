@@ -1,6 +1,7 @@
 /**
  * Requests to the API server: one at a time on one connection that is kept, every wait bounded, every failure an
- * ApiError. Nothing in a cluster is changed but the ConfigMaps that keep what an operator set and which addresses are down.
+ * ApiError. Nothing in a cluster is changed but the ConfigMaps that keep what an operator set and which addresses are
+ * down.
  */
 import type { Agent as HttpAgent, ClientRequest, IncomingMessage } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'

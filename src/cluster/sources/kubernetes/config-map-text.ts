@@ -70,7 +70,9 @@ export class ConfigMapText {
     this.#sleeper = new Sleeper(options.clock)
   }
 
-  /** Begins to follow it. Resolves when it was looked at, could not be, or the API server takes its time. Never rejects. */
+  /**
+   * Begins to follow it. Resolves when it was looked at, could not be, or the API server takes its time. Never rejects.
+   */
   async start(listener: ConfigMapListener): Promise<void> {
     this.#listener = listener
     const hasLooked = Promise.withResolvers<void>()

@@ -1,6 +1,6 @@
 /**
- * Takes the items out of a List while it arrives: each item as soon as it is complete, and the rest of the List (`kind`,
- * `metadata`) at the end. A List of any length needs no more memory than its largest item.
+ * Takes the items out of a List while it arrives: each item as soon as it is complete, and the rest of the List
+ * (`kind`, `metadata`) at the end. A List of any length needs no more memory than its largest item.
  */
 import { apiDocumentOctets, apiObjectOctets } from '../../../base/limits.ts'
 import { ApiError } from './api-error.ts'
@@ -183,8 +183,8 @@ export class ListScanner {
   }
 
   /**
-   * The item in these octets. What looks like the border between items may be inside of one, but then what stands before
-   * is no JSON, for its braces are open: undefined, and no border is trusted from there on.
+   * The item in these octets. What looks like the border between items may be inside of one, but then what stands
+   * before is no JSON, for its braces are open: undefined, and no border is trusted from there on.
    */
   #tryItem(chunk: Buffer, from: number, last: number): unknown {
     try {

@@ -4,7 +4,9 @@ import type { ObjectKind } from '../../object-event.ts'
 export const triggerAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 /** An older time belongs to an earlier change of the slice: the annotation may outlive it. */
 const maxAgeMs = 60_000
-/** Kubernetes keeps the times of Pods and Services in whole seconds, so a change may be this much later than it says. */
+/**
+ * Kubernetes keeps the times of Pods and Services in whole seconds, so a change may be this much later than it says.
+ */
 const precisionMs = 999
 
 /**

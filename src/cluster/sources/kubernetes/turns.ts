@@ -30,7 +30,10 @@ export class Turns {
     return this.#objects < this.#objectsPerTurn && this.#elapsedMs() < apiTurnMs / 2
   }
 
-  /** Resolves in a later turn of the event loop, when it is the caller's turn. To be called when the slice's work is done. */
+  /**
+   * Resolves in a later turn of the event loop, when it is the caller's turn. To be called when the slice's work is
+   * done.
+   */
   next(): Promise<void> {
     this.#adapt()
     return new Promise((resolve) => {

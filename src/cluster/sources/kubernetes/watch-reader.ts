@@ -30,7 +30,8 @@ export type Watch = Readonly<{
 
 /**
  * Resolves when the API server has ended the watch.
- * @throws ApiError `format` for a line that is no event, `history` for one that goes back, `status` for an ERROR event, and whatever the body throws.
+ * @throws ApiError `format` for a line that is no event, `history` for one that goes back, `status` for an ERROR event,
+ * and whatever the body throws.
  */
 export async function readWatch(watch: Watch): Promise<void> {
   const { body, contentType, message, queue, turns, onSignOfLife } = watch

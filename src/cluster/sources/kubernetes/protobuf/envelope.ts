@@ -1,6 +1,6 @@
 /**
- * What an API server puts around each protobuf message: four octets, and a message `Unknown` with the kind and, as octets,
- * the message itself.
+ * What an API server puts around each protobuf message: four octets, and a message `Unknown` with the kind and, as
+ * octets, the message itself.
  */
 import { malformed, OctetReader, wireType } from './octet-reader.ts'
 import { messageType, readMessage, type MessageType } from './message.ts'

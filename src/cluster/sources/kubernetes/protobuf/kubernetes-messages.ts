@@ -1,6 +1,6 @@
 /**
- * The messages of Kubernetes' API as far as DNS reads them: numbers and names of fields as in the files `generated.proto`
- * of k8s.io/api and k8s.io/apimachinery. They never change within an API version.
+ * The messages of Kubernetes' API as far as DNS reads them: numbers and names of fields as in the files
+ * `generated.proto` of k8s.io/api and k8s.io/apimachinery. They never change within an API version.
  */
 import { sourceClusterLabel, importLabel, serviceLabel } from '../../../endpoint-objects.ts'
 import { clusterDnsLabel, probeAnnotation, tolerateUnreadyAnnotation, ttlAnnotation } from '../../../service-objects.ts'

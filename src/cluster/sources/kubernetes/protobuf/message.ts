@@ -1,6 +1,6 @@
 /**
- * Protobuf messages as the plain objects that JSON would give, reduced to the fields that somebody reads. All others are
- * passed over without a copy: most of a Kubernetes object tells who manages which of its fields.
+ * Protobuf messages as the plain objects that JSON would give, reduced to the fields that somebody reads. All others
+ * are passed over without a copy: most of a Kubernetes object tells who manages which of its fields.
  */
 import { malformed, wireType, type OctetReader } from './octet-reader.ts'
 

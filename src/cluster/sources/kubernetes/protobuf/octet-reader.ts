@@ -38,7 +38,9 @@ export class OctetReader {
     throw malformed('a number of more than 64 bits')
   }
 
-  /** Where what begins here, with its length before it, ends; it is read from `at` on then. @throws ApiError `format` */
+  /**
+   * Where what begins here, with its length before it, ends; it is read from `at` on then. @throws ApiError `format`
+   */
   delimitedEnd(): number {
     const length = this.varint()
     if (length > this.end - this.at) throw malformed('a field that is longer than its message')

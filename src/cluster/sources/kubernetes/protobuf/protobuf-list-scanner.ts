@@ -77,8 +77,8 @@ export class ProtobufListScanner {
   }
 
   /**
-   * Reads a field's tag and length, and tells where its value ends; null where not all of it is there. All fields at this
-   * depth have their length before them; the List itself counts as there at once.
+   * Reads a field's tag and length, and tells where its value ends; null where not all of it is there. All fields at
+   * this depth have their length before them; the List itself counts as there at once.
    */
   #endOfField(reader: OctetReader): number | null {
     const from = reader.at

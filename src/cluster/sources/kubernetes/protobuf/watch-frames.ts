@@ -1,4 +1,7 @@
-/** Cuts a watch in protobuf into its events, wherever its chunks begin and end: each has its length in four octets before it. */
+/**
+ * Cuts a watch in protobuf into its events, wherever its chunks begin and end: each has its length in four octets
+ * before it.
+ */
 import { apiObjectOctets } from '../../../../base/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { readEnveloped } from './envelope.ts'
