@@ -134,7 +134,7 @@ function kubernetesSource(access: ApiAccess, cluster: ClusterConfig, parts: Sour
       source.start()
     },
     close: async () => source.close(),
-    signOfLifeAgeMs: () => source.status().lastSignOfLifeAgeMs,
+    signOfLifeAgeMs: () => source.signOfLifeAgeMs(),
     resources: () => source.status().resources,
     sourceClusters: () => {
       if (cluster.leases === null) return null

@@ -76,9 +76,14 @@ export function mirrorSource(
         ? log.info({ server }, 'transfers: connected')
         : log.warn({ server, why }, 'transfers: the connection ended; the zones are served on as they are')
   })
+  /** Asked with every answer. */
   const ageMs = (): number | null => {
-    const ages = mirror.status().flatMap(({ serial, ageMs: age }) => (serial === null ? [] : [age ?? 0]))
-    return ages.length === 0 ? null : Math.max(...ages)
+    let oldestMs: number | null = null
+    for (const zone of mirror.zones) {
+      const zoneAgeMs = zone.ageMs()
+      if (zoneAgeMs !== null && zoneAgeMs >= (oldestMs ?? 0)) oldestMs = zoneAgeMs
+    }
+    return oldestMs
   }
   return {
     kind: 'mirror',

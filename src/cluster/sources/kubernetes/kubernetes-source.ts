@@ -112,15 +112,22 @@ export class KubernetesSource {
     await this.#rewriting
   }
 
+  /** Of the resource that was heard of longest ago, null while one never was. Asked with every answer, so it allocates nothing. */
+  signOfLifeAgeMs(): number | null {
+    let oldestAgeMs = 0
+    for (const reflector of this.#reflectors) {
+      const ageMs = reflector.signOfLifeAgeMs()
+      if (ageMs === null) return null
+      if (ageMs > oldestAgeMs) oldestAgeMs = ageMs
+    }
+    return oldestAgeMs
+  }
+
   status(): KubernetesSourceStatus {
     const resources = this.#reflectors.map((reflector) => reflector.status())
-    let lastSignOfLifeAgeMs: number | null = 0
-    for (const { lastSignOfLifeAgeMs: ageMs } of resources) {
-      lastSignOfLifeAgeMs = ageMs === null || lastSignOfLifeAgeMs === null ? null : Math.max(ageMs, lastSignOfLifeAgeMs)
-    }
     return {
       hasSynced: this.#hasSynced,
-      lastSignOfLifeAgeMs,
+      lastSignOfLifeAgeMs: this.signOfLifeAgeMs(),
       audits: { ...this.#audit.stats },
       longestTurnMs: this.#turns.stats.longestMs,
       resources,

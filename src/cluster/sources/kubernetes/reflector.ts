@@ -153,9 +153,13 @@ export class Reflector {
     if (this.#state === 'watching') this.#connection.cut(new ApiError('cut', why))
   }
 
+  /** Null before the first sign of life. */
+  signOfLifeAgeMs(): number | null {
+    return this.#lastSignOfLifeMs === null ? null : this.#options.clock.nowMs() - this.#lastSignOfLifeMs
+  }
+
   status(): ResourceStatus {
     const nowMs = this.#options.clock.nowMs()
-    const ageMs = (atMs: number | null): number | null => (atMs === null ? null : nowMs - atMs)
     return {
       name: this.resource.name,
       kind: this.resource.kind,
@@ -163,7 +167,7 @@ export class Reflector {
       state: this.#state,
       hasSynced: this.#hasSynced,
       objects: this.held.size,
-      lastSignOfLifeAgeMs: ageMs(this.#lastSignOfLifeMs),
+      lastSignOfLifeAgeMs: this.signOfLifeAgeMs(),
       resourceVersion: this.#resourceVersion,
       ...this.stats,
       events: this.#queue.stats.events,
