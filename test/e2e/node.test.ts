@@ -181,21 +181,39 @@ test('node', { skip, timeout: 120_000 }, async (t) => {
     }
   })
 
-  await t.test('two at a time: the second one is refused, and the first one serves on', async (t) => {
+  await t.test('two at a time: the second one takes over, and all who ask meanwhile are answered', async (t) => {
+    const first = parts.at(-1)!
     const meanwhile = { isOver: false }
     const asking = (async () => {
       let [asked, answered] = [0, 0]
       while (!meanwhile.isOver) {
         asked++
-        if ((await ask(pod, addresses[0], 'kubernetes.default')).out === '10.1.0.1\n') answered++
+        // A lost question waits for the whole time, and one that a busy machine is slow with does not.
+        const { out } = await ask(pod, addresses[0], 'kubernetes.default', '+time=15')
+        if (out === '10.1.0.1\n') answered++
+        else t.comment(out)
       }
       return { asked, answered }
     })()
-    const second = await tryToServe()
-    t.match((await makeAddresses(['sh'], 'lo', ...addresses)).code, 0, 'its init container ran before')
+    t.match((await makeAddresses(['sh'], 'lo', ...addresses)).code, 0, 'its init container runs before')
+    // What answers on the host's ports is the first one until then.
+    const hasTaken = async (): Promise<boolean> => second.logTail().includes('sockets are taken over')
+    const args = within(node, ['net_bind_service'], serve)
+    const second: Part = new Part({ name: 'second', folder, command: 'ip', args, isReady: hasTaken })
+    parts.push(second)
+    await second.start()
+    await first.kill('SIGTERM')
+    t.match(first.logTail(), /"msg":"stopped"/, 'drained')
+    for (const address of addresses) {
+      t.match(
+        await ask(pod, address, 'kubernetes.default', '+tcp'),
+        { code: 0, out: '10.1.0.1\n' },
+        `${address} by TCP`
+      )
+    }
+    t.ok(await ready(), 'HTTP too')
     meanwhile.isOver = true
     const { asked, answered } = await asking
-    t.match(second, { code: 1, err: /cannot listen on 169\.254\.20\.11:53 \(udp\): another process has this port/ })
     t.ok(asked > 1)
     t.equal(answered, asked, `all of ${asked} questions meanwhile were answered`)
   })

@@ -19,6 +19,7 @@ import type {
 } from '@kubernetes/client-node'
 import { test, type Test } from 'tap'
 import { drainTimeoutMs } from '../../src/base/limits.ts'
+import { takeoverWaitMs } from '../../src/base/socket-limits.ts'
 import { run } from '../../src/cli/run.ts'
 import { LeasePattern } from '../../src/cluster/lease-objects.ts'
 import * as discovery from '../../src/cluster/sources/kubernetes/discovery.ts'
@@ -337,7 +338,11 @@ test('daemonset: the addresses made are those listened on, and one instance per 
     "the zones come from the cluster's own peerdns"
   )
   t.same(config.peers.map(({ servers }) => servers), [asked], 'and so does what is peered') // prettier-ignore
-  t.same(daemonSet.spec?.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } })
+  t.same(daemonSet.spec?.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } })
+  t.ok(config.takeover, 'a new pod beside the old one needs its sockets')
+  t.ok(podOf(daemonSet).terminationGracePeriodSeconds! * 1000 > takeoverWaitMs, 'and the old one may wait for it')
+  const ports = containersOf(podOf(daemonSet)).flatMap((container) => container.ports ?? [])
+  t.same(ports, [], 'two pods of a node may not name the same port')
 })
 
 test('sidecar: the pod asks nobody else, with the search list of its namespace', { skip }, async (t) => {
