@@ -178,6 +178,7 @@ function markdownOf(results: ReadonlyMap<Rival, ReadonlyMap<Fault, Row>>, versio
     'have had their time. Clients repeat a truncated answer over TCP, and wait for six seconds.',
     '',
     ...rivals.map(({ title, setUp }) => `- ${title}: ${setUp}`),
+    ...missing.map((what) => `- Not measured, since it was not installed: ${what}`),
     '',
     `| fault | ${rivals.map(({ title }) => title).join(' | ')} |`,
     `|---|${rivals.map(() => '---').join('|')}|`,
@@ -202,6 +203,11 @@ const versions = [
     ? []
     : [`dnsdist ${/dnsdist (\S+)/.exec(outputOf(dnsdistPath, ['--version']) ?? '')?.[1] ?? ''}`])
 ]
+const missing = [
+  ...(corednsProgram === null ? ['CoreDNS (in PATH, or Go to build it with)'] : []),
+  ...(dnsdistPath === null ? ['dnsdist (Debian package `dnsdist`)'] : [])
+]
+if (missing.length > 0) console.error(`failover: left out, since they are not installed: ${missing.join(', ')}`)
 const results = new Map<Rival, Map<Fault, Row>>()
 for (const rival of rivals) results.set(rival, await measure(rival, await freePort()))
 const text = markdownOf(results, versions)
