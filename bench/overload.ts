@@ -11,7 +11,7 @@ import { Asker } from './ask.ts'
 import { queryFileOf, type BenchQuestion } from './dataset.ts'
 import { runDnsperf, type DnsperfRun } from './dnsperf.ts'
 import { cpuGroup } from './overload/cpu-group.ts'
-import { allowedCores, readRssOctets } from './process-usage.ts'
+import { allowedCores, hasRaisedPriority, readRssOctets } from './process-usage.ts'
 import { findDnsperf } from './rivals/find.ts'
 import { peerdnsForZone } from './rivals/peerdns.ts'
 import { percentile, spreadOf } from './statistics.ts'
@@ -148,6 +148,7 @@ function reportOf(batched: Figures, plain: Figures): string {
     `Made by \`node bench/overload.ts\` on ${new Date().toISOString().slice(0, 10)}: A of 200 Services, dnsperf for ${Math.round(batched.overload.seconds)} s and ${Math.round(plain.overload.seconds)} s. The server has ${batched.isLimited ? `${share} of a core (a CPU quota in each 10 ms)` : 'a core'}.`,
     `The maximum is the median of ${maximumRuns} runs with ${outstandingAtMaximum} queries under way. In the overload as many are under way as are offered in a second, so nothing slows the`,
     'client down but its own core. Answers within a second count.',
+    ...(hasRaisedPriority() ? ['Server and client ran with raised scheduling priority.'] : []),
     '',
     '| | batches of datagrams | one at a time (`batching: off`) |',
     '|---|---|---|',

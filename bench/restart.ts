@@ -15,6 +15,7 @@ import { encodeMessage } from '../src/wire/message.ts'
 import { parseName } from '../src/wire/name.ts'
 import { queryFileOf } from './dataset.ts'
 import { parseSummary, type DnsperfSummary } from './dnsperf.ts'
+import { hasRaisedPriority } from './process-usage.ts'
 import { findDnsperf } from './rivals/find.ts'
 import { peerdnsForZone } from './rivals/peerdns.ts'
 import type { Place } from './rivals/server-plan.ts'
@@ -207,6 +208,7 @@ async function main(): Promise<void> {
     '',
     `Made by \`node bench/restart.ts\` on ${new Date().toISOString().slice(0, 10)}: dnsperf at ${options.rate} queries a second over UDP, an answer after more than ${queryTimeoutSeconds} s counts as lost;`,
     `beside it every ${connectEveryMs} ms a new TCP connection with one question, and a new HTTP connection that asks \`/healthz\`.`,
+    ...(hasRaisedPriority() ? ['Servers and clients ran with raised scheduling priority.'] : []),
     '',
     '| | restarts | each | UDP lost | longest wait | RCODEs | TCP failed | HTTP failed |',
     '|---|--:|--:|--:|--:|---|--:|--:|',
