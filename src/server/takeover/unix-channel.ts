@@ -37,7 +37,9 @@ export class UnixChannel {
 
   /** Null where nobody of our user has this name. */
   static connect(libc: Libc, name: string): UnixChannel | null {
-    const fd = libc.socket(linux.AF_UNIX, linux.SOCK_SEQPACKET | linux.SOCK_CLOEXEC, 0)
+    const { SOCK_SEQPACKET, SOCK_NONBLOCK, SOCK_CLOEXEC } = linux
+    // One that accepts nobody any more must not hold us.
+    const fd = libc.socket(linux.AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if (fd < 0) return null
     const address = abstractAddress(name)
     if (libc.connect(fd, address, address.length) === 0 && isOurUser(libc, fd)) return new UnixChannel(libc, fd)

@@ -1,6 +1,7 @@
 import { fstatSync, openSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import { takeoverMessageOctets } from '../../../src/base/socket-limits.ts'
+import { linux } from '../../../src/server/mmsg/layout.ts'
 import { loadLibc } from '../../../src/server/mmsg/libc.ts'
 import { UnixChannel, UnixListener } from '../../../src/server/takeover/unix-channel.ts'
 import { until } from '../clients.ts'
@@ -85,6 +86,18 @@ if (libc === null) {
   void test('UnixChannel.connect: nobody has this name', async (t) => {
     t.equal(UnixChannel.connect(libc, freshName()), null)
     t.throws(() => UnixChannel.connect(libc, 'x'.repeat(200)), RangeError)
+  })
+
+  void test('UnixChannel.connect: one that accepts nobody any more holds nobody', async (t) => {
+    const name = freshName()
+    const fd = libc.socket(linux.AF_UNIX, linux.SOCK_SEQPACKET | linux.SOCK_CLOEXEC, 0)
+    t.teardown(() => libc.close(fd))
+    const octets = new Uint8Array([linux.AF_UNIX, 0, 0, ...new TextEncoder().encode(name)])
+    t.equal(libc.bind(fd, octets, octets.length), 0)
+    t.equal(libc.listen(fd, 0), 0)
+    const channels = Array.from({ length: 8 }, () => UnixChannel.connect(libc, name))
+    t.ok(channels.includes(null), 'it is as if nobody were there')
+    for (const channel of channels) channel?.close()
   })
 
   void test('UnixListener: a name that is taken, and one that is free again', async (t) => {
