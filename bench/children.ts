@@ -1,7 +1,7 @@
 /**
  * The processes a benchmark starts. None outlives it: not after an error, not after Ctrl-C.
  */
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, closeSync } from 'node:fs'
 
@@ -42,6 +42,11 @@ export function endChildrenWithUs(): void {
 /** The command bound to a core: `taskset` becomes the command itself, so the pid stays its own. */
 export function pinned(core: number | null, command: string, args: readonly string[]): [string, string[]] {
   return core === null ? [command, [...args]] : ['taskset', ['-c', String(core), command, ...args]]
+}
+
+/** Binds what threads there are once more: Knot binds its own to the first cores, whatever it was started on. */
+export function bindThreads(pid: number, core: number): void {
+  spawnSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' })
 }
 
 /** @throws the system's error when the command cannot be run. */

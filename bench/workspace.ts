@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { untilAnswers, type Expectation } from './ask.ts'
-import { endChildrenWithUs, startChild, type Child } from './children.ts'
+import { bindThreads, endChildrenWithUs, startChild, type Child } from './children.ts'
 import type { BenchQuestion } from './dataset.ts'
 import { readCoreBusySeconds } from './process-usage.ts'
 import type { Place, ServerPlan } from './rivals/server-plan.ts'
@@ -81,7 +81,10 @@ export class Workspace {
       withinMs: startTimeoutMs,
       hasEnded
     })
-    if (problem === null) return child
+    if (problem === null) {
+      if (core !== null) bindThreads(child.pid, core)
+      return child
+    }
     await child.stop()
     throw new Error(`${plan.title}: ${problem}${endOfLog(logFile)}`)
   }
