@@ -56,11 +56,14 @@ function mainLines(part: PartFigures): string[] {
   ]
 }
 
-function ownLines({ title, difference, within10Ms, missing, own, observed }: OwnFigures): string[] {
+function ownLines(figures: OwnFigures): string[] {
+  const { title, difference, within10Ms, missing, own, observed, origin, lastStale } = figures
   const rows = [
     ['as it says itself', ...threeOf(own)],
     ['as the observer saw it', ...threeOf(observed)],
-    ['difference', ...threeOf(difference)]
+    ['difference', ...threeOf(difference)],
+    ...(origin === undefined ? [] : [["of which: A's watch of slices and the observer's", ...threeOf(origin)]]),
+    ...(lastStale === undefined ? [] : [['of which: when the last stale answer went out', ...threeOf(lastStale)]])
   ]
   return [
     '',

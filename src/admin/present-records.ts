@@ -106,11 +106,12 @@ function presentOrigin(origin: Origin): SourceJson {
   }
   if (origin.from === 'policy') return { ...none, target: origin.target }
   const { target, server } = origin
-  if (origin.from === 'cache') return { ...none, target, server, ageMs: origin.ageMs, staleForMs: origin.staleForMs }
+  if (origin.from === 'cache')
+    return { ...none, target, server, ageMs: origin.ageMs + origin.sourceAgeMs, staleForMs: origin.staleForMs }
   if (origin.from === 'mirror') {
     const { zone, ageMs, staleForMs } = origin
     return { ...none, zone: nameToText(zone), target, server, ageMs, staleForMs }
   }
-  // It was asked for just now.
-  return { ...none, target, server, ageMs: 0 }
+  // It was asked for just now, so it is as old as who gave it says.
+  return { ...none, target, server, ageMs: origin.sourceAgeMs }
 }

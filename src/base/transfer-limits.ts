@@ -56,6 +56,8 @@ export const strayTransferMessages = 200
 // Zones that others take from us.
 /** Largest message of a transfer unless one record needs more: name compression reaches 16 KiB. RFC 1035 §4.1.4. */
 export const transferMessageOctets = 16 * 1024
+/** Differences of so many records are sent even where the zone itself has fewer: they tell when each change happened. */
+export const alwaysDifferences = 500
 /** Whole zones that are sent at the same time; others wait their turn. */
 export const transfersOut = 10
 /** Transfers that are kept as octets for the next ones who ask for the same, and their octets together. */

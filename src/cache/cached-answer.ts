@@ -20,6 +20,8 @@ export type CachedAnswer = Readonly<{
   isEmpty: boolean
   /** Why the target gave no usable answer; null for answers. */
   failure: string | null
+  /** Since who answered knew it to be right, when it came, in milliseconds; 0 where that is not told. */
+  sourceAgeMs: number
   /** Owner of the SOA that a denial goes by; null for others. */
   zoneApex: DomainName | null
 }> & {
@@ -36,7 +38,8 @@ export type CacheHit = Readonly<{ entry: CachedAnswer; ageMs: number; staleForMs
 
 export type CacheListing = Readonly<{ key: AnswerKey; question: KeyQuestion; entry: CachedAnswer; sizeOctets: number }>
 
-export type PutOptions = TtlCaps & Readonly<{ nowMs: number; targetId: string; server: string; isEmpty?: boolean }>
+export type PutOptions = TtlCaps &
+  Readonly<{ nowMs: number; targetId: string; server: string; isEmpty?: boolean; sourceAgeMs?: number }>
 
 export type PutFailureOptions = Readonly<{
   nowMs: number

@@ -10,10 +10,18 @@ export type Ede = Readonly<{ code: number; text: string }>
 export type Origin =
   /** `ageMs`: since the zone's source last proved that it follows the cluster; `changedAgoMs`: since the zone changed. */
   | Readonly<{ from: 'zone'; zone: DomainName; ageMs: number; changedAgoMs: number }>
-  | Readonly<{ from: 'cache'; target: string; server: string; ageMs: number; staleForMs: number }>
+  /** `ageMs`: since it came; `sourceAgeMs`: before that, since who gave it knew it to be right, where that is told. */
+  | Readonly<{
+      from: 'cache'
+      target: string
+      server: string
+      ageMs: number
+      sourceAgeMs: number
+      staleForMs: number
+    }>
   /** A copy of a peer's zone. `ageMs`: since it was known to be right where it comes from. */
   | Readonly<{ from: 'mirror'; zone: DomainName; target: string; server: string; ageMs: number; staleForMs: number }>
-  | Readonly<{ from: 'peer' | 'upstream'; target: string; server: string; tookMs: number }>
+  | Readonly<{ from: 'peer' | 'upstream'; target: string; server: string; tookMs: number; sourceAgeMs: number }>
   /** Made here: refusals, errors, static addresses, denials by rule. */
   | Readonly<{ from: 'policy'; target: string | null }>
 
@@ -38,6 +46,10 @@ export type Answer = Readonly<{
 }>
 
 export const unlimitedTtlSeconds = 0x7fff_ffff
+
+/** Since what is said was known to be right, as far as that is told, in milliseconds. */
+export const knownAgeMs = ({ origin }: Answer): number =>
+  ('ageMs' in origin ? origin.ageMs : 0) + ('sourceAgeMs' in origin ? origin.sourceAgeMs : 0)
 
 /** For how long an answer has been stale, in milliseconds; 0: it is not. */
 export const staleForMs = ({ origin }: Answer): number =>

@@ -333,8 +333,11 @@ async function oneOutcome(
     if (reply.reason !== 'overload') rememberFailure(parts, question, query, reply.detail)
     return { kind: 'unreachable', why: reply.detail, isCached: false, stale }
   }
-  const isEmpty = findPeerdnsOption(reply.options)?.state === 'empty'
-  const origin = { from: route.kind, target: route.target, server: reply.server, tookMs: reply.tookMs } as const
+  const peerdns = findPeerdnsOption(reply.options)
+  const isEmpty = peerdns?.state === 'empty'
+  const sourceAgeMs = peerdns?.ageMs ?? 0
+  const { server, tookMs } = reply
+  const origin = { from: route.kind, target: route.target, server, tookMs, sourceAgeMs } as const
   const isToldStale = reply.options.some((option) => staleReasons.has(decodeEde(option)?.code ?? 0))
   if (isToldStale) {
     // It asks another one that is silent (a node's hub, a resolver): what is said of that one is no more than held.
@@ -351,8 +354,9 @@ async function oneOutcome(
   const keep = {
     nowMs,
     targetId: route.target,
-    server: reply.server,
+    server,
     isEmpty,
+    sourceAgeMs,
     maxTtlSeconds: positiveCapSeconds,
     maxNegativeTtlSeconds: negativeCapSeconds
   }

@@ -1,6 +1,6 @@
 /** What the pipeline counts: plain numbers that the metrics read when they are scraped. */
 import { Histogram } from '../base/histogram.ts'
-import { staleForMs, type Answer, type Origin } from './answer.ts'
+import { knownAgeMs, staleForMs, type Answer, type Origin } from './answer.ts'
 
 /** Bounds of the age histogram in seconds. */
 const ageBoundsSeconds = [0.001, 0.01, 0.05, 0.25, 1, 2.5, 5, 10, 15, 30, 60, 300, 3600]
@@ -39,12 +39,10 @@ export class PipelineStats {
   countAnswer(answer: Answer): void {
     const { origin } = answer
     if (staleForMs(answer) > 0) this.stale++
-    // A peer was asked just now: the answer had no time to age here.
-    const ageMs = 'ageMs' in origin ? origin.ageMs : 0
     this.countServed(
       answer.sections.rcode,
       origin.from,
-      ageMs,
+      knownAgeMs(answer),
       answer.policy,
       'target' in origin ? origin.target : null
     )

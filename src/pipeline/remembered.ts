@@ -51,7 +51,14 @@ export function remembered(
   const isNegative = entry.kind === 'nodata' || entry.kind === 'nxdomain'
   const capSeconds = isNegative ? caps.maxNegativeTtlSeconds : caps.maxTtlSeconds
   const staleForMs = Math.max(hit.staleForMs, ageMs - capSeconds * 1000, 0)
-  const origin = { from: 'cache', target: entry.targetId, server: entry.server, ageMs, staleForMs } as const
+  const origin = {
+    from: 'cache',
+    target: entry.targetId,
+    server: entry.server,
+    ageMs,
+    sourceAgeMs: entry.sourceAgeMs,
+    staleForMs
+  } as const
   const { sections, isEmpty } = entry
   if (staleForMs > 0) {
     return { kind: 'stale', answer: answerOf(sections, { origin, maxTtlSeconds: staleTtlSeconds, isEmpty }) }

@@ -4,7 +4,7 @@
  * It knows messages and connections, but no sockets: the pipeline brings the questions and the listener's connection.
  */
 import type { Clock } from '../base/clock.ts'
-import { encodedZoneRRsets, notifyPeers, transferTimeoutMs } from '../base/transfer-limits.ts'
+import { alwaysDifferences, encodedZoneRRsets, notifyPeers, transferTimeoutMs } from '../base/transfer-limits.ts'
 import type { NetworkSet } from '../base/network.ts'
 import type { Edns, EdnsOption } from '../wire/edns.ts'
 import { RRTYPE } from '../wire/iana.ts'
@@ -313,7 +313,7 @@ export class Primary {
     const differences = part.differencesSince(serial, toPeerdns)
     const records = differences?.reduce((sum, { gone, come }) => sum + gone.length + come.length + 2, 0) ?? 0
     const made =
-      differences === null || differences.length === 0 || records > part.store.sizes.rrsets
+      differences === null || differences.length === 0 || records > Math.max(part.store.sizes.rrsets, alwaysDifferences)
         ? null
         : encode((sender) => sender.differences(differences, serial))
     this.#encoded.put(key, made)

@@ -30,3 +30,24 @@ test('maxAge: a peer whose data are too old counts as down, and is used again wh
   ageMs = 0
   t.ok(await until(() => health() === 'up', 15_000))
 })
+
+test('the age of answers is that of the data of who gave them, too', async (t) => {
+  const a = await startInProcess(t, 'cluster: {name: a, source: {manifests: ["{manifests}"]}}\nforward: []\n', {
+    objects: service('api.backend', '172.30.1.0')
+  })
+  const { parts } = a.server.dataPlane
+  a.server.dataPlane.use({ ...parts, own: { ...parts.own, signOfLifeAgeMs: () => 7_000 } })
+  const b = await startInProcess(
+    t,
+    clusterB(
+      `peers: {a: {servers: ["${a.text}"]}}\npolicies:\n${policy('p', 'backend.svc.cluster.local', '[a]')}forward: []\n`
+    )
+  )
+  const seconds = (): number => b.server.dataPlane.stats.answerAgeSeconds.sum
+  await ask(b, below('api'))
+  t.ok(seconds() >= 7, 'just asked')
+  await ask(b, below('api'))
+  t.ok(seconds() >= 14, 'from the cache')
+  await ask(b, below('api'))
+  t.ok(seconds() >= 21, 'from the cache, ready')
+})

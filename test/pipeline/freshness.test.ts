@@ -33,8 +33,9 @@ const query = (qname = api, qtype: number = RRTYPE.A): Query => ({
 const answer = (origin: Answer['origin']): Answer => answerOf(noSections, { origin, policy })
 const mirrored = (of = target): Answer =>
   answer({ from: 'mirror', zone, target: of, server: 'a:53', ageMs: 3, staleForMs: 0 })
-const cached = (ageMs: number): Answer => answer({ from: 'cache', target, server: 'a:53', ageMs, staleForMs: 0 })
-const asked = (): Answer => answer({ from: 'peer', target, server: 'a:53', tookMs: 2 })
+const cached = (ageMs: number): Answer =>
+  answer({ from: 'cache', target, server: 'a:53', ageMs, sourceAgeMs: 0, staleForMs: 0 })
+const asked = (): Answer => answer({ from: 'peer', target, server: 'a:53', tookMs: 2, sourceAgeMs: 0 })
 
 const change = (originAtMs: number, touched: readonly TouchedName[], clockOffsetMs = 0): LearnedChange => ({
   peer: 'cluster-a',

@@ -160,7 +160,7 @@ export class ReadyAnswers {
     if (this.#table.words[block + field.ttlAgeSeconds] !== ageSeconds) this.#table.setAge(block, ageSeconds)
     this.#parts.cache.countUse(source.cacheKey, entry, nowMs)
     this.#parts.freshness.gaveReady(source, entry.storedAtMs, nowMs)
-    this.#pipelineStats.countServed(source.rcode, 'cache', ageMs, source.policy, source.target)
+    this.#pipelineStats.countServed(source.rcode, 'cache', ageMs + entry.sourceAgeMs, source.policy, source.target)
     return true
   }
 
