@@ -67,7 +67,6 @@ async function main(options: Options): Promise<void> {
         date: new Date().toISOString().slice(0, 10),
         commit: commit.trim(),
         nodeOptions: options.nodeOptions,
-        changeSeconds: options.seconds,
         sizes,
         replay
       },

@@ -15,7 +15,7 @@ const mostAtOnce = 100
 const firstNewAddress = 0x40_0000
 
 export type ChangeFigures = LatencyFigures &
-  Readonly<{ changes: number; perSecond: number; neverRight: number; failures: number }>
+  Readonly<{ changes: number; seconds: number; perSecond: number; neverRight: number; failures: number }>
 
 /** What the slices of the headless Services hold now: one address of each is exchanged by each change. */
 export class Endpoints {
@@ -94,5 +94,12 @@ export async function measureChanges(options: {
   const tookSeconds = (performance.now() - startedAtMs) / 1000
   await Promise.all(running)
   prober.close()
-  return { ...latencyFigures(delaysMs), changes, perSecond: changes / tookSeconds, neverRight, failures }
+  return {
+    ...latencyFigures(delaysMs),
+    changes,
+    seconds: tookSeconds,
+    perSecond: changes / tookSeconds,
+    neverRight,
+    failures
+  }
 }

@@ -21,7 +21,6 @@ export type ScaleReport = Readonly<{
   date: string
   commit: string
   nodeOptions: readonly string[]
-  changeSeconds: number
   sizes: readonly SizeFigures[]
   replay: WithLoad<ReplayFigures> | null
 }>
@@ -32,12 +31,12 @@ const spread = ({ median, min, max }: Spread, write: (value: number) => string):
   `${write(median)} (${write(min)} to ${write(max)})`
 
 export function markdownOf(report: ScaleReport): string {
-  const { date, commit, nodeOptions, changeSeconds, sizes, replay } = report
+  const { date, commit, nodeOptions, sizes, replay } = report
   const options = nodeOptions.length === 0 ? '' : `, node ${nodeOptions.join(' ')}`
   const lines = [
     `# Scale: many Services, on one real API server`,
     '',
-    `${date}, peerdns at ${commit}${options}. Two cores shared with etcd, the API server, the client and whatever else runs: "load" is the machine's load average. Half of the Services are headless, each has two ports and ten endpoints. Ready: from executing the program to its first right answer; medians, with the least and the most. Change to answer: from the API server's reply to the first right answer, asked every 0.5 ms, for ${changeSeconds} s.`,
+    `${date}, peerdns at ${commit}${options}. Two cores shared with etcd, the API server, the client and whatever else runs: "load" is the machine's load average. Half of the Services are headless, each has two ports and ten endpoints. Ready: from executing the program to its first right answer; medians, with the least and the most. Change to answer: from the API server's reply to the first right answer, asked every 0.5 ms.`,
     '',
     '| Services | endpoints | server | ready ms | of CPU ms | RSS MB | change to answer: median ms | p99 ms | changes/s | RSS MB after changes | peak MB | load |',
     '|---|---|---|---|---|---|---|---|---|---|---|---|'
@@ -47,7 +46,7 @@ export function markdownOf(report: ScaleReport): string {
       const { title, readyMs, readyCpuMs, readyRssOctets, changes, changedRssOctets, peakRssOctets, load } = server
       const never = changes.neverRight === 0 ? '' : `, ${changes.neverRight} never`
       lines.push(
-        `| ${services} | ${endpoints} | ${title} | ${spread(readyMs, ms)} | ${spread(readyCpuMs, ms)} | ${spread(readyRssOctets, megabytes)} | ${ms(changes.medianMs)} | ${ms(changes.p99Ms)}${never} | ${changes.perSecond.toFixed(0)} | ${megabytes(changedRssOctets)} | ${megabytes(peakRssOctets)} | ${load.toFixed(1)} |`
+        `| ${services} | ${endpoints} | ${title} | ${spread(readyMs, ms)} | ${spread(readyCpuMs, ms)} | ${spread(readyRssOctets, megabytes)} | ${ms(changes.medianMs)} | ${ms(changes.p99Ms)}${never} | ${changes.perSecond.toFixed(0)} for ${changes.seconds.toFixed(0)} s | ${megabytes(changedRssOctets)} | ${megabytes(peakRssOctets)} | ${load.toFixed(1)} |`
       )
     }
   }
