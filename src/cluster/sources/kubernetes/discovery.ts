@@ -11,7 +11,7 @@ export type Resource = Readonly<{
   name: string
   kind: ObjectKind
   fieldSelector: string | null
-  /** As it can be read in protobuf, which takes a fifth of the time; null: only in JSON, as custom resources are. */
+  /** As it can be read in protobuf, which is a quarter of the octets; null: only in JSON, as custom resources are. */
   message: MessageType | null
   /** The path of the list; null: this cluster has no such resource. */
   locate: (connection: ApiConnection) => Promise<string | null>
