@@ -143,7 +143,7 @@ test('image', { skip: await whyNot(), timeout: buildTimeoutMs + 60_000 }, async 
   mkdirSync(configFolder)
   const configText = (more = '') =>
     `cluster: {name: here, source: {manifests: [/app/config/cluster-b]}}\nlisten: ["127.0.0.1:${dnsPort}"]\n` +
-    `admin: "127.0.0.1:${adminPort}"\nforward: []\nlameDuck: 300ms\n${more}`
+    `admin: "127.0.0.1:${adminPort}"\nforward: []\nlameDuck: 5s\n${more}`
   writeFileSync(join(configFolder, 'config.yaml'), configText())
   await run('chmod', ['-R', 'a+rX', folder])
   // The image's environment and nothing of ours.

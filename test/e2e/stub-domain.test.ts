@@ -125,7 +125,8 @@ test('stub domain', { skip, timeout: 240_000 }, async (t) => {
     for (const [name, type, rcode, data] of rows) {
       const before = await queriesOf(peerdns.adminUrl)
       t.match(await ask(name, type), { rcode, data }, `${name} ${type}`)
-      t.equal((await queriesOf(peerdns.adminUrl)) - before, 1, `${name} ${type} came to peerdns`)
+      // CoreDNS asks once more where the first answer takes two seconds.
+      t.ok((await queriesOf(peerdns.adminUrl)) - before >= 1, `${name} ${type} came to peerdns`)
     }
     t.same((await ask('api.backend.svc', 'A', ['+tcp'])).data, ['172.30.1.0'], 'by TCP too')
     const before = await queriesOf(peerdns.adminUrl)
@@ -139,7 +140,7 @@ test('stub domain', { skip, timeout: 240_000 }, async (t) => {
   await t.test('CoreDNS keeps nothing of the peered suffix', async (t) => {
     const before = await queriesOf(peerdns.adminUrl)
     for (let index = 0; index < 20; index++) await ask('api.backend.svc')
-    t.equal((await queriesOf(peerdns.adminUrl)) - before, 20, 'each question came to peerdns')
+    t.ok((await queriesOf(peerdns.adminUrl)) - before >= 20, 'each question came to peerdns')
   })
 
   await t.test('A away: B answers by its policy; peerdns away: only the peered suffix fails', async (t) => {

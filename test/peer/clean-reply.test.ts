@@ -237,7 +237,7 @@ test('cleanReply: whatever is sent, what is left hangs together and lies in the 
       const owners = new Set(sections.answer.map(({ owner, type }) => `${owner} ${type}`))
       if (owners.size !== sections.answer.length) throw new Error('a set twice')
     }),
-    { numRuns: 2_000 }
+    { numRuns: 2_000, seed: 20_261_130 }
   )
   t.pass('2,000 replies')
 })

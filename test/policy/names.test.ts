@@ -132,7 +132,8 @@ test('PolicyTable agrees with a slow scan', async (t) => {
         .toSorted((left, right) => right.length - left.length)[0]
       const found = table.match(qname, '192.0.2.1', () => true)?.dnsName
       return found === longest
-    })
+    }),
+    { seed: 20_261_130 }
   )
   t.pass('the longest suffix is found for 100 random tables')
 })
@@ -170,7 +171,8 @@ test('zone mapping there and back is the identity for every name below the zone'
       const name: DomainName = joinLabels(labels, zone)
       const there = toTheirs(name, { ours: zone, theirs })
       return there !== null && toOurs(there, { ours: zone, theirs }) === name
-    })
+    }),
+    { seed: 20_261_130 }
   )
   t.pass('100 random names came back')
 })

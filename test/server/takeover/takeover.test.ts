@@ -1,6 +1,5 @@
 /** One set of listeners takes over the sockets of another one, as two processes do. */
 import { test, type Test } from 'tap'
-import { systemClock } from '../../../src/base/clock.ts'
 import { Listeners } from '../../../src/server/listeners.ts'
 import type { ListenAddress } from '../../../src/server/listen-address.ts'
 import { chooseUdpIo } from '../../../src/server/mmsg/batched-io.ts'
@@ -9,6 +8,7 @@ import { ListeningSockets, socketKey } from '../../../src/server/takeover/listen
 import { parseMessage } from '../../../src/server/takeover/messages.ts'
 import { Predecessor } from '../../../src/server/takeover/predecessor.ts'
 import { Successors } from '../../../src/server/takeover/successors.ts'
+import { loopClock } from '../../support/loop-clock.ts'
 import { TcpClient, UdpClient, until } from '../clients.ts'
 import { idOf, ScriptedResponder, testQuery } from '../scripted-responder.ts'
 
@@ -24,7 +24,7 @@ const libc = await loadLibc().catch(() => null)
 if (libc === null) {
   void test('takeover of sockets', { skip: 'koffi is not installed, or this is no Linux' }, () => {})
 } else {
-  const { udpIo } = await chooseUdpIo(systemClock)
+  const { udpIo } = await chooseUdpIo(loopClock)
 
   /** What is one process elsewhere. */
   class Server {
@@ -40,7 +40,7 @@ if (libc === null) {
 
     async open(t: Test, addresses: readonly ListenAddress[]): Promise<this> {
       const { responder, sockets } = this
-      this.listeners = await Listeners.open({ addresses, responder, clock: systemClock, udpIo, sockets })
+      this.listeners = await Listeners.open({ addresses, responder, clock: loopClock, udpIo, sockets })
       sockets.closeUnused()
       t.teardown(async () => this.stop())
       this.successors = new Successors(libc!, this.listeners.addresses, () => sockets.kept, {
