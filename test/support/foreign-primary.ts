@@ -3,7 +3,17 @@
  * written anew. Each needs its program; `whyNo` says what is missing.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -61,10 +71,12 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
   }
   write()
   const [command, args] = commandOf(kind, { ...options, folder, port, zoneFile })
-  const child: ChildProcess = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  let log = ''
-  child.stdout?.on('data', (chunk: Buffer) => (log += chunk.toString()))
-  child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  // Into a file: a pipe that nobody reads while nsupdate and dig are waited for fills up, and the server stands still.
+  const logFile = join(folder, 'log')
+  const logFd = openSync(logFile, 'a')
+  const child: ChildProcess = spawn(command, args, { stdio: ['ignore', logFd, logFd] })
+  closeSync(logFd)
+  const log = (): string => readFileSync(logFile, 'utf8')
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const stop = async (): Promise<void> => {
     child.kill('SIGKILL')
@@ -75,13 +87,13 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
     rmSync(folder, { recursive: true, force: true })
   })
   const isUp = await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${kind} ended:\n${log.slice(-2000)}`)
+    if (child.exitCode !== null) throw new Error(`${kind} ended:\n${log().slice(-2000)}`)
     const octets = await exchangeTcp({ address: '127.0.0.1', port }, queryOctets(zone, { type: 'SOA' }), 2_000).catch(
       () => null
     )
     return octets !== null && readReply(octets).rcode === 'NOERROR'
   }, 60_000)
-  if (!isUp) throw new Error(`${kind} does not answer:\n${log.slice(-2000)}`)
+  if (!isUp) throw new Error(`${kind} does not answer:\n${log().slice(-2000)}`)
 
   return {
     port,
@@ -101,7 +113,7 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
         'send'
       ]
       const done = spawnSync('nsupdate', ['-v'], { input: `${commands.join('\n')}\n`, encoding: 'utf8' })
-      if (done.status !== 0) throw new Error(`nsupdate: ${done.stderr}\n${log.slice(-1000)}`)
+      if (done.status !== 0) throw new Error(`nsupdate: ${done.stderr}\n${log().slice(-1000)}`)
     },
     records: () => axfr(port, zone, options.key),
     freeze: () => void child.kill('SIGSTOP'),
@@ -114,7 +126,7 @@ const withoutTtl = (record: string): string => record.replace(/^(\S+) \d+ (IN )?
 
 function axfr(port: number, zone: string, key: ForeignOptions['key']): string[] {
   const keyArgs = key === undefined ? [] : ['-y', `${key.algorithm}:${key.name}:${key.secret}`]
-  const args = ['@127.0.0.1', '-p', String(port), ...keyArgs, 'AXFR', zone, '+noall', '+answer', '+onesoa']
+  const args = ['@127.0.0.1', '-p', String(port), ...keyArgs, 'AXFR', zone, '+time=20', '+noall', '+answer', '+onesoa']
   const { stdout } = spawnSync('dig', args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(';') && !/\sSOA\s/.test(line))
   return lines.map((line) => line.replaceAll(/\s+/g, ' ')).sort()
