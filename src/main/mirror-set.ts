@@ -138,15 +138,15 @@ export class MirrorSet {
   }
 
   /**
-   * Hears of NOTIFY, and gives the RCODE that answers it: it counts from the servers of a peer, and from whoever signs it
-   * with one of our keys. null: no policy names a peer.
+   * Hears of NOTIFY, and gives the RCODE that answers it: it counts for a peer with a key if that signs it, else from the
+   * peer's servers, and from whoever signs it with a key that is no other peer's. null: no policy names a peer.
    */
   get notified(): Parts['notified'] {
     const hasPeers = [...this.#peered.values()].some(({ names }) => names.length > 0)
-    return hasPeers ? (address, apex, isSigned) => this.#notified(address, apex, isSigned) : null
+    return hasPeers ? (address, apex, key) => this.#notified(address, apex, key) : null
   }
 
-  #notified(address: string, apex: DomainName, isSigned: boolean): number {
+  #notified(address: string, apex: DomainName, key: DomainName | null): number {
     // For a zone that nobody here wants to hear of, NOTIFY is not configured.
     let rcode: number = RCODE.NOTIMP
     for (const [peer, { names, eviction }] of this.#peered) {
@@ -155,8 +155,7 @@ export class MirrorSet {
         isAtOrBelow(name, apex) ? [name] : isAtOrBelow(apex, name) ? [apex] : []
       )
       if (touched.length === 0 && mirror?.follows(apex) !== true) continue
-      const isServer = this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)
-      if (!isServer && !isSigned) {
+      if (!this.#maySpeakFor(peer, address, key)) {
         if (rcode === RCODE.NOTIMP) rcode = RCODE.REFUSED
         continue
       }
@@ -166,6 +165,14 @@ export class MirrorSet {
       for (const suffix of touched) if (mirror?.follows(suffix) !== true) eviction.evictSuffix(suffix)
     }
     return rcode
+  }
+
+  #maySpeakFor(peer: string, address: string, key: DomainName | null): boolean {
+    const peers = this.#config!.peers
+    const own = peers.find(({ name }) => name === peer)?.key ?? null
+    if (own !== null) return key === own
+    if (key !== null) return peers.every((other) => other.key !== key)
+    return this.#parts.serversOf(peer).some((server) => parseHostPort(server, 0).host === address)
   }
 
   /** Whether a peer tells of changes of a name: by transfer, or lately by NOTIFY. */
@@ -248,6 +255,11 @@ export class MirrorSet {
         for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)
       },
       ...(peer.mirror === 'evict' ? { onTold: this.#evicting(peer, eviction) } : {}),
+      onCoarse: (zone, why) =>
+        log.warn(
+          { ...zoneOf(zone), why },
+          'transfers: the peer gives no differences; each change empties the zone in the cache'
+        ),
       onFault: (zone, { kind, message }) => log.debug({ ...zoneOf(zone), kind, message }, 'a transfer was of no use'),
       onTrouble: (name, why) =>
         log.warn(

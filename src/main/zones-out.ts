@@ -60,6 +60,8 @@ export class ZonesOut {
 
   /** Takes over another configuration, or another view of the cluster. */
   use(config: Config, view: ClusterView): void {
+    // Whoever holds a zone with its serial would else never learn of it: no record of ours has changed.
+    if (view === this.#view && shownOf(config) !== shownOf(this.#config)) renewSerials(zoneSource(view))
     this.#config = config
     this.#view = view
     this.#keyFiles.use(config.transfer.keys)
@@ -75,6 +77,17 @@ export class ZonesOut {
     this.#keyFiles.close()
     this.#notifier.close()
     this.primary.close()
+  }
+}
+
+/** What is said in transfers beside the records of a zone, and which of them are shown. */
+const shownOf = ({ cluster, transfer }: Config): string =>
+  JSON.stringify([transfer.export.namespaces, transfer.export.services, cluster.pods, cluster.ttlSeconds])
+
+/** Gives each zone a serial that no journal leads to, so that it is taken whole. */
+function renewSerials({ stores, given }: ZoneSource): void {
+  for (const store of new Set(stores.flatMap((own) => [own, given(own, true), given(own, false)]))) {
+    store.takeOverFrom(store)
   }
 }
 

@@ -11,7 +11,7 @@ export const isNotify = (octets: Uint8Array): boolean => opcodeOf(octets) === OP
 export function answerNotify({ notified }: Parts, { qname, qtype, client, message, signature }: Query): Answer {
   const isSound = message?.qclass === CLASS.IN && qtype === RRTYPE.SOA
   const rcode = isSound
-    ? (notified?.(client.address, qname, signature !== null && signature.key !== null) ?? RCODE.NOTIMP)
+    ? (notified?.(client.address, qname, signature?.key?.name ?? null) ?? RCODE.NOTIMP)
     : RCODE.FORMERR
   return { ...errorAnswer(rcode), authoritative: rcode === RCODE.NOERROR }
 }

@@ -47,8 +47,8 @@ export type Parts = Readonly<{
   isDownEndpoint: (address: string, check: string) => boolean
   /** For `select: geo`. */
   clientRegions: ClientRegions
-  /** Hears who says by NOTIFY that a zone has changed, and gives the RCODE that answers it; null: nobody's zone matters. */
-  notified: ((address: string, zone: DomainName, isSigned: boolean) => number) | null
+  /** Hears who says by NOTIFY that a zone has changed, with the key that signed it, and gives the RCODE that answers it; null: nobody's zone matters. */
+  notified: ((address: string, zone: DomainName, key: DomainName | null) => number) | null
   /** Everything that is neither ours nor peered; null: refused. */
   forward: Peer | null
   cache: AnswerCache

@@ -16,6 +16,8 @@ export type FollowedZoneOptions = SecondaryOptions &
     onNames: (zone: FollowedZone, steps: readonly Step[]) => void
     /** Whatever lies in the zone may have other answers now. */
     onAnything: (zone: FollowedZone) => void
+    /** The server refuses to name changes, so that each is one of the whole zone; told once for each connection. */
+    onCoarse?: (zone: FollowedZone, why: string) => void
   }>
 
 /** How a transfer ended, and the history that it named; null: its server is no peerdns. */
@@ -74,6 +76,7 @@ export class FollowedZone extends SecondaryZone {
       onFail: (fault) => {
         // What it would have named is not known: everything, then.
         this.#known = null
+        if (this.hasIxfr && fault.kind === 'rcode') this.#options.onCoarse?.(this, `IXFR: ${fault.message}`)
         this.hasIxfr = false
         this.failed(fault)
       }

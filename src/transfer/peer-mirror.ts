@@ -44,6 +44,8 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     onRefused?: (zone: RefusedZone, why: string) => void
     /** A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was one. */
     onTrouble?: (name: DomainName, why: string) => void
+    /** Of a zone that no copy is kept of, changes are not named. */
+    onCoarse?: (zone: Readonly<{ apex: DomainName }>, why: string) => void
     /** What was told by `onTrouble` is over. */
     onBack?: (name: DomainName, zone: Readonly<{ apex: DomainName }>) => void
     /** The connection was made, or lost. */
@@ -202,7 +204,8 @@ export class PeerMirror {
     return new FollowedZone({
       ...this.#secondaryOptions(apex),
       onNames: (zone, steps) => onTold(zone, steps),
-      onAnything: (zone) => onTold(zone, 'anything')
+      onAnything: (zone) => onTold(zone, 'anything'),
+      onCoarse: (zone, why) => this.#options.onCoarse?.(zone, why)
     })
   }
 

@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { diesWithUs } from './dies-with-us.ts'
 import { freePort } from './free-port.ts'
 import { exchangeTcp, queryOctets, readReply, until } from './in-process.ts'
 
@@ -54,6 +55,7 @@ export type ForeignOptions = Readonly<{
   notify?: number
   port?: number
   serial?: number
+  expireSeconds?: number
 }>
 
 export async function startForeign(t: Test, kind: ForeignKind, options: ForeignOptions): Promise<ForeignPrimary> {
@@ -64,17 +66,18 @@ export async function startForeign(t: Test, kind: ForeignKind, options: ForeignO
   let serial = options.serial ?? 1
   let records = [`${zone}. 60 IN NS ns.${zone}.`, `ns.${zone}. 60 IN A 192.0.2.53`, ...options.records]
   const write = (): void => {
-    const soa = `${zone}. 60 IN SOA ns.${zone}. hostmaster.${zone}. ${serial} 3600 600 86400 5`
+    const soa = `${zone}. 60 IN SOA ns.${zone}. hostmaster.${zone}. ${serial} 3600 600 ${options.expireSeconds ?? 86_400} 5`
     // By a rename: CoreDNS looks at any moment, and a half of the file has the serial of the whole.
     writeFileSync(`${zoneFile}.new`, `${[soa, ...records].join('\n')}\n`)
     renameSync(`${zoneFile}.new`, zoneFile)
   }
   write()
   const [command, args] = commandOf(kind, { ...options, folder, port, zoneFile })
+  const [program, programArgs] = diesWithUs(command, args)
   // Into a file: a pipe that nobody reads while nsupdate and dig are waited for fills up, and the server stands still.
   const logFile = join(folder, 'log')
   const logFd = openSync(logFile, 'a')
-  const child: ChildProcess = spawn(command, args, { stdio: ['ignore', logFd, logFd] })
+  const child: ChildProcess = spawn(program, programArgs, { stdio: ['ignore', logFd, logFd] })
   closeSync(logFd)
   const log = (): string => readFileSync(logFile, 'utf8')
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))

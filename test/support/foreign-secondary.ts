@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { diesWithUs } from './dies-with-us.ts'
 
 export type SecondaryKind = 'bind' | 'knot' | 'nsd'
 
@@ -42,7 +43,8 @@ export function startSecondary(t: Test, kind: SecondaryKind, options: SecondaryO
   const [args, file, text] = { bind, knot, nsd }[kind](folder, options)
   mkdirSync(join(folder, 'db'))
   writeFileSync(file, text)
-  const child = spawn(programs[kind], args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [command, commandArgs] = diesWithUs(programs[kind], args)
+  const child = spawn(command, commandArgs, { stdio: ['ignore', 'pipe', 'pipe'] })
   let log = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))

@@ -1,4 +1,5 @@
 /** Changes that a peer tells of, without a copy here: the changed names leave the cache, whatever their TTL. */
+import { pino } from 'pino'
 import { test } from 'tap'
 import { ask, clusterB, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
@@ -116,3 +117,37 @@ void test('NOTIFY: only from the servers of a peer, only for what is theirs', as
   const seconds = (loopClock.nowMs() - before) / 1000
   t.ok(b.server.mirrors.evictions('a')!.suffixes <= 2 + 2 * seconds, 'a flood empties the cache once a second')
 })
+
+void test(
+  'knot: who gives its SOA and refuses transfers is warned of, once',
+  { skip: whyNo('knot') ?? false },
+  async (t) => {
+    const records = [record('api', '10.0.0.1')]
+    const key = { algorithm: 'hmac-sha256', name: 'others', secret: Buffer.alloc(32, 'x').toString('base64') }
+    const primary = await startForeign(t, 'knot', { zone, records, key })
+    const lines: { level: number; msg: string; why?: string }[] = []
+    const log = pino(
+      { level: 'warn' },
+      { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]) }
+    )
+    const b = await startInProcess(t, config(primary.port, 'evict'), { log })
+    t.ok(await until(() => isFollowing(b)), 'its SOA is seen')
+    await ask(b, `api.backend.svc.${zone}`)
+    let last = 1
+    const change = async (): Promise<void> => {
+      const before = record('api', `10.0.0.${last++}`)
+      const address = `10.0.0.${last}`
+      primary.update({ remove: [before], add: [record('api', address)] })
+      t.ok(
+        await until(async () => (await ask(b, `api.backend.svc.${zone}`)).text === address),
+        'all of the suffix leaves the cache'
+      )
+    }
+    await change()
+    const warned = () => lines.filter(({ msg }) => msg.includes('gives no differences'))
+    t.ok(await until(() => warned().length > 0))
+    t.match(warned(), [{ why: /IXFR: .*(REFUSED|NOTAUTH)/ }])
+    await change()
+    t.equal(warned().length, 1)
+  }
+)

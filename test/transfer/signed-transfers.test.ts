@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { openMessageStream } from '../../src/peer/message-stream.ts'
 import { PeerMirror } from '../../src/transfer/peer-mirror.ts'
-import type { TsigAlgorithm, TsigKey } from '../../src/transfer/tsig-signer.ts'
+import { signRequest, type TsigAlgorithm, type TsigKey } from '../../src/transfer/tsig-signer.ts'
 import { tsigSigner } from '../../src/transfer/tsig-verifier.ts'
 import { parseName } from '../../src/wire/name.ts'
-import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { ask, clusterB, exchangeTcp, exchangeUdp, queryOctets, startInProcess, until } from '../support/in-process.ts'
 import { loopClock } from '../support/loop-clock.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
 import { namespace, service } from '../support/objects.ts'
@@ -110,4 +110,50 @@ forward: []
   const without = await startInProcess(t, config(''))
   t.equal((await ask(without, 'api.backend.svc.cluster.local')).text, '10.96.1.1', 'asked for, as nothing is given')
   t.equal(isLive(without), false)
+})
+
+void test('NOTIFY: the key of a peer speaks for that peer alone, over UDP and TCP', async (t) => {
+  const folder = t.testdir({})
+  const secrets = new Map(['of-a', 'of-b', 'of-nobody'].map((name) => [name, randomBytes(32)]))
+  for (const [name, secret] of secrets) writeFileSync(join(folder, name), secret.toString('base64'))
+  const keys = [...secrets.keys()].map((name) => `{name: ${name}, file: ${folder}/${name}}`).join(', ')
+  const b = await startInProcess(
+    t,
+    clusterB(`transfer: {keys: [${keys}]}
+peers:
+  a: {servers: ["192.0.2.1:53"], key: of-a}
+  b: {servers: ["192.0.2.2:53"], key: of-b}
+  c: {servers: ["127.0.0.1:1"]}
+policies:
+- {name: a, dnsName: a.svc.cluster.local, targets: [a]}
+- {name: b, dnsName: b.svc.cluster.local, targets: [b]}
+- {name: c, dnsName: c.svc.cluster.local, targets: [c]}
+forward: []
+`)
+  )
+  const notify = async (name: string, key: string | null, isTcp: boolean): Promise<string> => {
+    const plain = queryOctets(name, { type: 'SOA', flags: 4 << 11, recursionDesired: false })
+    const octets =
+      key === null
+        ? plain
+        : signRequest(
+            plain,
+            { name: parseName(key), algorithm: 'hmac-sha256', secret: Uint8Array.from(secrets.get(key)!) },
+            Math.floor(Date.now() / 1000)
+          )
+    const exchange = isTcp ? exchangeTcp : exchangeUdp
+    const reply = await exchange(b, Buffer.from(octets), 3_000)
+    return ['NOERROR', '', '', '', 'NOTIMP', 'REFUSED'][reply![3]! & 15]!
+  }
+  for (const isTcp of [false, true]) {
+    const of = async (name: string, key: string | null): Promise<string> =>
+      notify(`${name}.svc.cluster.local`, key, isTcp)
+    t.equal(await of('a', 'of-a'), 'NOERROR')
+    t.equal(await of('a', 'of-b'), 'REFUSED', 'the key of another peer')
+    t.equal(await of('a', 'of-nobody'), 'REFUSED', 'one that is no peer')
+    t.equal(await of('a', null), 'REFUSED')
+    t.equal(await of('c', 'of-a'), 'REFUSED', 'also for a peer without a key')
+    t.equal(await of('c', 'of-nobody'), 'NOERROR')
+    t.equal(await of('c', null), 'NOERROR', 'from its own address')
+  }
 })

@@ -93,3 +93,16 @@ void test('where the peer gives nothing away, its names are asked for as before;
   a.writeConfig(clusterA())
   t.ok(await until(() => isLive(b), 15_000), 'it has come')
 })
+
+void test('what is told beside records, and what is hidden, reaches copies after a reload', async (t) => {
+  const a = await startInProcess(t, clusterA(), { objects: objects(['10.0.1.20']), watchConfig: true })
+  const b = await startInProcess(t, configB(a.port, true))
+  t.ok(await until(() => isLive(b)), 'it has come')
+  const pod = '10-0-0-7.backend.pod.cluster.local'
+  t.equal((await ask(b, pod)).text, '10.0.0.7')
+  const before = a.server.view.zones.zone.serial
+  a.writeConfig(clusterA().replace('pods: insecure', 'pods: disabled'))
+  t.ok(await until(async () => (await ask(b, pod)).rcode === 'NXDOMAIN', 10_000), 'no pods any more')
+  t.not(a.server.view.zones.zone.serial, before, 'by another serial')
+  t.equal((await ask(b, 'web.backend.svc.cluster.local')).text, '10.0.1.20')
+})

@@ -9,6 +9,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { diesWithUs } from '../../support/dies-with-us.ts'
 
 const bin = join(import.meta.dirname, '..', '..', '..', '.cache', 'e2e', 'bin')
 /** How much of a log is shown where something went wrong. */
@@ -174,12 +175,3 @@ export function removeFolder(folder: string): void {
   if (process.env.PEERDNS_E2E_KEEP === undefined) rmSync(folder, { recursive: true, force: true })
   else console.error(`kept: ${folder}`)
 }
-
-/**
- * Wraps a command so that the kernel kills it with this process, where setpriv (util-linux) is there to ask for that.
- */
-function diesWithUs(command: string, args: readonly string[]): [string, string[]] {
-  canSetDeathSignal ??= spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true'], { stdio: 'ignore' }).status === 0
-  return canSetDeathSignal ? ['setpriv', ['--pdeathsig', 'KILL', '--', command, ...args]] : [command, [...args]]
-}
-let canSetDeathSignal: boolean | undefined
