@@ -144,6 +144,8 @@ export function kwokPart({ folder, kubeconfig, podCidr, port, podIpv6Prefix }: K
       cidr: podCidr,
       'server-address': `127.0.0.1:${port}`
     }),
+    // Its node controller has been seen to end with `concurrent map writes`.
+    isKeptRunning: true,
     isReady: async () => isAnswered(`http://127.0.0.1:${port}/healthz`)
   })
 }

@@ -48,7 +48,12 @@ export type PartOptions = Readonly<{
   isReady: () => Promise<boolean>
   /** A start that takes longer has failed; 60 s unless told. */
   startTimeoutMs?: number
+  /** Started again where it ends by itself, as a kubelet would do; not unless told. */
+  isKeptRunning?: boolean
 }>
+
+/** A part that ends by itself so often has another trouble. */
+const startsAgainAtMost = 5
 
 export class Part {
   readonly name: string
@@ -56,6 +61,8 @@ export class Part {
   readonly #options: PartOptions
   #child: ChildProcess | null = null
   #ended: Promise<void> = Promise.resolve()
+  #isWanted = false
+  #startsLeft = startsAgainAtMost
 
   constructor(options: PartOptions) {
     this.#options = options
@@ -88,16 +95,25 @@ export class Part {
     const child = spawn(program, programArgs, { stdio: ['ignore', log, log], env: { ...process.env, ...env } })
     closeSync(log)
     this.#child = child
+    this.#isWanted = true
     living.add(this)
     this.#ended = new Promise((resolve) => {
       const end = () => {
-        if (this.#child === child) this.#child = null
+        if (this.#child !== child) return
+        this.#child = null
         living.delete(this)
         resolve()
+        if (this.#isWanted && this.#options.isKeptRunning === true) this.#launchAgain()
       }
       child.once('exit', end)
       child.once('error', end)
     })
+  }
+
+  #launchAgain(): void {
+    if (this.#startsLeft-- === 0) return
+    console.log(`    ${this.name} ended by itself and is started again`)
+    this.launch()
   }
 
   /** @throws Error with the end of its log where it ends first or takes too long. */
@@ -114,12 +130,14 @@ export class Part {
 
   /** Ends it, also where it is frozen, and waits until it is gone. Does nothing where it does not run. */
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    this.#isWanted = false
     this.#child?.kill(signal)
     if (signal !== 'SIGKILL') this.#child?.kill('SIGCONT')
     await this.#ended
   }
 
   killNow(): void {
+    this.#isWanted = false
     this.#child?.kill('SIGKILL')
   }
 
