@@ -16,6 +16,16 @@ if ! command -v go >/dev/null; then
   echo "Go is not installed: the parts of the clusters cannot be built" >&2
   exit 1
 fi
+# Go fetches a newer one by itself since 1.21. An older one, as Debian 12 has it, can fetch it as a module.
+newer_go=v0.0.1-go1.26.0.$(go env GOOS)-$(go env GOARCH)
+if [[ $(go env GOVERSION) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt 21 ]; then
+  folder=$(cd / && go mod download -json "golang.org/toolchain@$newer_go" | sed -n 's|^\s*"Dir": "\(.*\)".*|\1|p')
+  # Modules are kept read-only, and without the right to be run.
+  chmod -R u+w "$folder"
+  chmod u+x "$folder"/bin/* "$folder"/pkg/tool/*/*
+  export PATH="$folder/bin:$PATH"
+  unset GOROOT
+fi
 mkdir -p "$bin"
 # One build at a time in this clone: a second one waits, and then finds everything there.
 exec 9>"$bin/.lock"
