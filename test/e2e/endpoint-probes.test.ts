@@ -1,6 +1,6 @@
 /**
  * Two replicas on a real API server: one checks addresses for both, the other goes by what it finds, and takes its place
- * when it is killed.
+ * when it is killed. While the API server is away both keep what is known, and go on by themselves.
  */
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -71,25 +71,75 @@ clusterSuite('checks of addresses by one of two replicas', async (t) => {
     t.ok((await follower.metric('peerdns_endpoint_checks_total', 'failed')) === 0, 'and it did not look itself')
   })
 
+  await t.test(
+    'the API server is away: results stay, both check by themselves, and one of them for both again after',
+    async (t) => {
+      const wrong: string[] = []
+      let left: readonly string[] = addresses.filter((address) => address !== sick)
+      const look = async (): Promise<void> => {
+        for (const server of [holder, follower]) {
+          const found = await given(server)
+          const isRight = found.length >= left.length && left.every((address) => found.includes(address))
+          if (!isRight || found.includes(sick!))
+            wrong.push(`${server === holder ? 'holder' : 'follower'}: ${found.join()}`)
+        }
+      }
+      const lookUntil = async (is: () => Promise<boolean>): Promise<boolean> =>
+      settled(async () => look().then(is), (it) => it, { timeoutMs: slack * 40_000, everyMs: 200 }) // prettier-ignore
+      await cluster.apiServer.kill()
+      const killedMs = performance.now()
+      t.ok(await lookUntil(async () => isRole(follower, 'alone')), 'the follower hears nobody, and looks itself')
+      tell(
+        `the follower checks by itself ${Math.round(performance.now() - killedMs)} ms after the API server was killed`
+      )
+      t.ok(await isRole(holder, 'holding'), 'the holder goes on')
+      const second = addresses[1]!
+      left = left.filter((address) => address !== second)
+      stubs.get(second)!.close()
+      const isOut = async () => (await Promise.all([holder, follower].map(given))).every((all) => !all.includes(second))
+      t.ok(await lookUntil(isOut), 'what goes down meanwhile is found by both')
+      await cluster.apiServer.start()
+      const startedMs = performance.now()
+      const roles = async () => Promise.all([holder, follower].map(async (one) => isRole(one, 'holding')))
+      const isOneOfThem = async () => {
+        const [first, second] = await roles()
+        return first !== second && (await isRole(first === true ? follower : holder, 'following'))
+      }
+      t.ok(await lookUntil(isOneOfThem), 'one of them checks for both again')
+      tell(
+        `one replica checks for both ${Math.round(performance.now() - startedMs)} ms after the API server was ready again`
+      )
+      await look()
+      t.same(wrong, [], 'nobody flipped')
+      await startStub(second)
+      for (const server of [holder, follower]) {
+        const all = await settled(async () => given(server), (found) => found.includes(second), { timeoutMs: slack * 3 * endpointCheckEveryMs }) // prettier-ignore
+        t.equal(all.length, addresses.length - 1, 'well again')
+      }
+    }
+  )
+
+  const [holds, follows] = (await isRole(holder, 'holding')) ? [holder, follower] : [follower, holder]
+
   await t.test('the holder is killed: the other one goes on where it was', async (t) => {
-    await holder.part.kill('SIGKILL')
+    await holds.part.kill('SIGKILL')
     await sleep(200)
     const before = checks
     const startedMs = performance.now()
     let wrong = 0
     const hasBegun = async () => {
-      if ((await given(follower)).includes(sick!)) wrong++
+      if ((await given(follows)).includes(sick!)) wrong++
       return checks > before
     }
     t.equal(await settled(hasBegun, (has) => has, { timeoutMs: slack * takeoverMs }), true) // prettier-ignore
     tell(`the other replica checks ${Math.round(performance.now() - startedMs)} ms after the first was killed`)
-    t.equal(await settled(async () => isRole(follower, 'holding'), (is) => is), true) // prettier-ignore
+    t.equal(await settled(async () => isRole(follows, 'holding'), (is) => is), true) // prettier-ignore
     t.equal(wrong, 0, 'and what was down stays out meanwhile')
-    await holder.part.start()
-    t.equal(await settled(async () => isRole(holder, 'following'), (is) => is), true, 'the first one comes back, and follows') // prettier-ignore
-    t.equal((await settled(async () => given(holder), (all) => !all.includes(sick!))).length, addresses.length - 1) // prettier-ignore
+    await holds.part.start()
+    t.equal(await settled(async () => isRole(holds, 'following'), (is) => is), true, 'the first one comes back, and follows') // prettier-ignore
+    t.equal((await settled(async () => given(holds), (all) => !all.includes(sick!))).length, addresses.length - 1) // prettier-ignore
     await startStub(sick!)
-    const all = await settled(async () => given(holder), (found) => found.includes(sick!), { timeoutMs: slack * 3 * endpointCheckEveryMs }) // prettier-ignore
+    const all = await settled(async () => given(holds), (found) => found.includes(sick!), { timeoutMs: slack * 3 * endpointCheckEveryMs }) // prettier-ignore
     t.equal(all.length, addresses.length, 'well again')
   })
 })
