@@ -87,7 +87,14 @@ function settled(parts: Parts, query: Query, { match }: Deliberation, outcome: O
 
 export function outcomeFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
   const outcome = unsettledFromMemory(parts, query, talk, target)
-  return outcome === null ? null : settled(parts, query, talk, outcome)
+  if (outcome === null) return null
+  if (target.kind === 'peer') noteService(parts, talk, outcome)
+  return settled(parts, query, talk, outcome)
+}
+
+/** What came from the cache may have come there under another name. */
+function noteService(parts: Parts, { service }: Deliberation, { kind }: Outcome): void {
+  if (service !== null && (kind === 'has' || kind === 'empty')) parts.knownServices.add(service)
 }
 
 function unsettledFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {
@@ -123,8 +130,7 @@ export async function askTarget(
     const service = toTheirs(talk.service!, route.mapping)!
     outcome = ofService(outcome, await peerOutcome(parts, query, route, service, RRTYPE.A, deadlineMs))
   }
-  const hasService = outcome.kind === 'has' || outcome.kind === 'empty'
-  if (hasService && talk.service !== null) parts.knownServices.add(talk.service)
+  noteService(parts, talk, outcome)
   return settled(parts, query, talk, outcome)
 }
 

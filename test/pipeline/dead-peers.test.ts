@@ -53,6 +53,24 @@ test('with every target down, what was given last is given within a moment, and 
   t.ok(stale.tookMs < slack * 100, `after ${stale.tookMs.toFixed(0)} ms`)
 })
 
+test('a Service that only came from the cache under this name is known all the same when every target is down', async (t) => {
+  const a = await stub(t, recordsOf('172.30.1', 'cluster.local', 1))
+  const b = await startB(
+    t,
+    `  a: {servers: ["${a.text}"], probe: ${quickProbes}}\n`,
+    policy('p', 'backend.svc.cluster.local', '[a]') +
+      policy('single', 'single.example', '[{peer: a, zone: cluster.local}]')
+  )
+  t.equal((await ask(b, below('api'))).text, '172.30.1.1')
+  t.equal((await ask(b, 'api.backend.svc.single.example')).text, '172.30.1.1', 'from the cache')
+  a.fault = 'silent'
+  t.ok(await until(() => b.server.peers.status()[0]!.health === 'down'))
+  await delay(1_100)
+  const stale = await ask(b, 'api.backend.svc.single.example')
+  t.equal(stale.text, '172.30.1.1')
+  t.match(stale.ede, [{ code: 3 }])
+})
+
 test('drained targets are not asked, nothing they said is given, and the client is told by whom', async (t) => {
   const a = await startStubPeer({ zone: 'cluster.local', records: recordsOf('172.30.1') })
   t.teardown(async () => a.stop())
