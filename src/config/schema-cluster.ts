@@ -85,7 +85,7 @@ export const clusterSection = section({
   probes: option(
     word('off', 'on'),
     'off',
-    'Whether the addresses are checked of Services and ServiceImports with the annotation `peerdns.io/probe` (`tcp:8080`, `http:8080/healthz`), and of targets with `probe`.'
+    'Whether the virtual addresses (not those of pods, which have their readiness) are checked of Services and ServiceImports with the annotation `peerdns.io/probe` (`tcp:8080`, `http:8080/healthz`), and of targets with `probe`.'
   ),
   source: required(sourceSection, 'Where the objects of this cluster come from: exactly one of the keys below it.')
 })
