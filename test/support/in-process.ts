@@ -114,6 +114,16 @@ export type Reply = Readonly<{
   tookMs: number
 }>
 
+/** What of a reply has to be the same from two servers with the same data, which may order records as they like. */
+export const shown = ({ rcode, answer, authority, additional, flags, ede }: Reply) => ({
+  rcode,
+  answer: [...answer].sort(),
+  authority,
+  additional: [...additional].sort(),
+  flags,
+  ede
+})
+
 export type AskOptions = Readonly<{
   type?: string
   recursionDesired?: boolean

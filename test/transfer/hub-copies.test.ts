@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ask, startInProcess, until, type InProcessServer, type Reply } from '../support/in-process.ts'
+import { ask, shown, startInProcess, until, type InProcessServer } from '../support/in-process.ts'
 import { startForeign, whyNo } from '../support/foreign-primary.ts'
 import { namespace, service } from '../support/objects.ts'
 import { parseName } from '../../src/wire/name.ts'
@@ -57,15 +57,6 @@ const questions = [
   ['10-0-0-7.backend.pod', 'A'],
   ['shop.own.svc', 'A']
 ] as const
-
-const shown = ({ rcode, answer, authority, additional, flags, ede }: Reply) => ({
-  rcode,
-  answer: [...answer].sort(),
-  authority,
-  additional: [...additional].sort(),
-  flags,
-  ede
-})
 
 const copies = ({ server }: InProcessServer) => server.mirrors.status().flatMap(({ zones }) => zones)
 const isLive = (one: InProcessServer): boolean =>

@@ -1,6 +1,6 @@
 /** A node's resolver: the cluster's zones by transfer from the cluster's own peerdns, without access to its objects. */
 import { test } from 'tap'
-import { ask, startInProcess, until, type Reply } from '../support/in-process.ts'
+import { ask, shown, startInProcess, until } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
 
 const hub = (allow = 'private'): string =>
@@ -42,15 +42,6 @@ const questions = [
   ['9.9.96.10.in-addr.arpa', 'PTR'],
   ['www.example.org', 'A']
 ] as const
-
-const shown = ({ rcode, answer, authority, additional, flags, ede }: Reply) => ({
-  rcode,
-  answer: [...answer].sort(),
-  authority,
-  additional: [...additional].sort(),
-  flags,
-  ede
-})
 
 void test('a node answers as its hub does, and follows it', async (t) => {
   const own = await startInProcess(t, hub(), { objects: objects(['10.0.1.20', '10.0.1.21']) })
