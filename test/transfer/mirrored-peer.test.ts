@@ -123,3 +123,17 @@ forward: []
     t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0), 'it is back')
   }
 )
+
+void test('a copy older than its SOA lets it be is given out no more', { skip: whyNo('knot') ?? false }, async (t) => {
+  const primary = await startForeign(t, 'knot', { zone, records, expireSeconds: 1 })
+  const b = await startInProcess(t, config(primary.text, true, ', lease: 500ms'))
+  t.ok(await until(() => b.server.mirrors.status()[0]!.zones.some(({ isLive }) => isLive)))
+  primary.freeze()
+  const api = `api.backend.svc.${zone}`
+  t.ok(await until(async () => (await ask(b, api)).rcode === 'SERVFAIL', 15_000), 'beyond EXPIRE')
+  const { ede } = await ask(b, api)
+  t.match(ede, [{ code: 22 }, { code: 24, text: /has expired/ }], 'nobody can be reached, and the copy has expired')
+  t.equal(b.server.mirrors.status()[0]!.zones[0]!.isExpired, true)
+  primary.thaw()
+  t.ok(await until(async () => (await ask(b, api)).text === '172.30.1.0', 15_000), 'it is back')
+})
