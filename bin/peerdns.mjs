@@ -4,12 +4,26 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module from 'node:module'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 const isCurrent = major > 22 || (major === 22 && minor >= 19)
 const entry = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const localNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
+/** Set for the process that is handed over to: it ends with the one that did so. */
+const handedOver = 'PEERDNS_HANDED_OVER'
+
+const endAtOnce = () => process.kill(process.pid, 'SIGKILL')
+
+if (handedOver in process.env && process.send !== undefined) {
+  delete process.env[handedOver]
+  // Who hands over passes signals on and waits for our end. Where it is gone before that it was killed, and that was
+  // meant for us. The channel closes with it; it keeps no command running that is done.
+  if (!process.connected) endAtOnce()
+  process.on('disconnect', endAtOnce)
+  process.channel?.unref()
+}
 
 if (!existsSync(entry)) {
   console.error('peerdns is not built yet: run `npm ci` (or `npm run build`) in this folder first')
@@ -29,10 +43,14 @@ if (!existsSync(entry)) {
   })
   await import(entry)
 } else if (existsSync(localNode)) {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-  const child = spawn(localNode, [entry, ...process.argv.slice(2)], { stdio: 'inherit' })
-  for (const signal of signals) process.on(signal, () => child.kill(signal))
-  child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)))
+  const child = spawn(localNode, process.argv.slice(1), {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    // Ctrl-C reaches every process of a terminal's group: outside of it the child hears of it once, from us.
+    detached: true,
+    env: { ...process.env, [handedOver]: '1' }
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)))
 } else {
   console.error(`peerdns needs Node 22.19 or newer; this is ${process.versions.node}`)
   process.exit(2)

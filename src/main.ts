@@ -48,14 +48,15 @@ export type StopOptions = Readonly<{
 /** Uniform in [0, 1), fast: for order and jitter, never for ids. */
 const random = (): number => Math.random()
 
-/**
- * Starts everything and resolves once the sockets are bound; the cluster may still be being read (`isReady` tells).
- * @throws ListenError where an address is taken or missing, with nothing left open.
- */
+/** All parts, joined; nothing is open and nothing runs before `start`. */
+export function buildServer(config: Config, options: Omit<StartOptions, 'watchConfig'> = {}): RunningServer {
+  return new RunningServer(config, options.clock ?? systemClock, options.log ?? createLog(config.log.level))
+}
+
+/** Builds and starts a server. @throws ListenError where an address is taken or missing, with nothing left open. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
-  const log = options.log ?? createLog(config.log.level)
-  const server = new RunningServer(config, options.clock ?? systemClock, log)
-  await server.start(options.watchConfig ?? true)
+  const server = buildServer(config, options)
+  await server.start(options.watchConfig)
   return server
 }
 
@@ -159,14 +160,20 @@ export class RunningServer {
     return this.#serving?.admin.observeAddress ?? null
   }
 
-  async start(watchConfig: boolean): Promise<void> {
+  /**
+   * Starts everything and resolves once the sockets are bound; the cluster may still be being read (`isReady` tells).
+   * @throws ListenError where an address is taken or missing, with nothing left open.
+   */
+  async start(watchConfig = true): Promise<void> {
     const { log, clock } = this
     try {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
       const parts = { responder: this.dataPlane, inspect: this.inspect, clock, log, becomeAble }
-      this.#serving = await Serving.open(this.#config, parts)
+      const serving = await Serving.open(this.#config, parts)
+      if (this.#isDraining) return await serving.abandon()
+      this.#serving = serving
     } catch (error) {
       await this.stop({ force: true })
       throw error

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { CommandIo } from './command-io.ts'
 import { withExamples } from './shared-options.ts'
+import { startServing } from './start-serving.ts'
 
 export function addServe(program: Command, io: CommandIo): void {
   const serve = program
@@ -9,8 +10,6 @@ export function addServe(program: Command, io: CommandIo): void {
     .description('serve DNS; stops gracefully on SIGTERM, reads the configuration again on SIGHUP')
     .requiredOption('--config <file>', 'configuration file (YAML)')
   withExamples(serve, 'serve --config config/cluster-b.yaml').action(async ({ config }: { config: string }) => {
-    // Only this command needs the server, and all of it takes a while to load.
-    const { runServer } = await import('./run-server.ts')
-    await runServer(io, config)
+    await startServing(io, config)
   })
 }

@@ -170,6 +170,12 @@ export class Serving {
     this.#endWaiting()
   }
 
+  /** Closes everything at once: the server was stopped while this was being opened. */
+  async abandon(): Promise<void> {
+    await this.listeners.stop({ drainTimeoutMs: 0, force: true })
+    await this.close()
+  }
+
   /**
    * Closes what is left when the listeners are stopped; a process that had its sockets from us, or gave them to us,
    * keeps its own.
