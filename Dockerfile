@@ -8,7 +8,7 @@ ARG NODE_IMAGE=docker.io/library/node:26.10.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-COPY scripts/run.mjs scripts/
+COPY scripts/run.mjs scripts/build.mjs scripts/
 # The build runs below, when the sources are there; `prepare` would run it now.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./

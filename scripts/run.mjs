@@ -4,9 +4,10 @@
 // A clone may be opened with an old Node only. So this file uses nothing that Node 18 lacks: it installs
 // what is missing (`npm ci`), puts node_modules/.bin (which holds a current `node`) first on PATH, and hands over.
 import { spawnSync } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build as buildInto } from './build.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const bin = join(root, 'node_modules', '.bin')
@@ -28,10 +29,7 @@ function run(command, args) {
 
 const node = (...args) => run(join(bin, 'node'), args)
 
-const build = () => {
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
-  node(join(bin, 'tsc'), '-p', 'tsconfig.build.json')
-}
+const build = () => buildInto(root, (folder) => node(join(bin, 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder))
 
 /** All three, even if the first one fails; the last line counts them as every suite's does. */
 const check = () => {

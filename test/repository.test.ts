@@ -13,7 +13,7 @@ const octetsOfText =
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
-    if (notOurs.has(entry.name)) return []
+    if (notOurs.has(entry.name) || entry.name.startsWith('.dist-')) return []
     if (entry.isDirectory()) return filesBelow(path)
     return entry.isFile() && !entry.name.endsWith('.log') ? [relative(root, path)] : []
   })
