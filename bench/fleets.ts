@@ -13,7 +13,6 @@ import { isEcho, type ForwardRole, type ServerPlan, type ZoneRole } from './riva
 import { unboundForwarding, unboundForZone } from './rivals/unbound.ts'
 import {
   clusterWorkloads,
-  freshServices,
   manyNamesWorkloads,
   manyServices,
   mirroredWorkload,
@@ -22,7 +21,7 @@ import {
   peeredSuffixes,
   peeredWorkload,
   peeredWorkloads,
-  unkeptServices,
+  servicesOfPeer,
   type Workload
 } from './workloads.ts'
 import type { Workspace } from './workspace.ts'
@@ -180,8 +179,7 @@ async function withClusterA(
 
 /** Cluster A, whose names are peered; it sits on the client's core, where it has nothing to do once caches are filled. */
 export async function startClusterA(workspace: Workspace, peerdns: PeerdnsProgram): Promise<RunningServer> {
-  const services = [...peeredServices, ...freshServices, ...unkeptServices]
-  const role = { services, ttlSeconds: peeredTtlSeconds }
+  const role = { services: servicesOfPeer, ttlSeconds: peeredTtlSeconds }
   const plan = peerdnsForZone(peerdns, await workspace.place(), role, { transfer: { allow: ['127.0.0.0/8'] } })
   const { questions, expected } = peeredWorkload
   const child = await workspace.start(plan, { question: questions[0]!, expected }, workspace.cores.client)

@@ -15,7 +15,7 @@ import { runDnsperf } from './dnsperf.ts'
 import { allowedCores } from './process-usage.ts'
 import { markdownTable } from './report.ts'
 import { peerdnsForwarding, peerdnsForZone } from './rivals/peerdns.ts'
-import { clusterWorkloads, ownServices, peeredServices, peeredSuffixes, peeredWorkload } from './workloads.ts'
+import { clusterWorkloads, ownServices, peeredSuffixes, peeredWorkloads, servicesOfPeer } from './workloads.ts'
 import { Workspace } from './workspace.ts'
 
 const root = join(fileURLToPath(import.meta.url), '..', '..')
@@ -30,11 +30,10 @@ const { values, positionals } = parseArgs({
     rate: { type: 'string' }
   }
 })
-const workload = [...clusterWorkloads, peeredWorkload].find(({ id }) => id === (positionals[0] ?? 'cluster-a'))
+const workloads = [...clusterWorkloads, ...peeredWorkloads]
+const workload = workloads.find(({ id }) => id === (positionals[0] ?? 'cluster-a'))
 if (workload === undefined) {
-  console.error(
-    `no workload \`${positionals[0]}\`: ${[...clusterWorkloads, peeredWorkload].map(({ id }) => id).join(', ')}`
-  )
+  console.error(`no workload \`${positionals[0]}\`: ${workloads.map(({ id }) => id).join(', ')}`)
   process.exit(2)
 }
 
@@ -46,7 +45,7 @@ const place = await workspace.place()
 const profiling = ['--cpu-prof', '--cpu-prof-dir', place.folder, '--cpu-prof-interval', String(samplingMicroseconds)]
 const profiled = { node: process.execPath, nodeOptions: profiling, main }
 
-const isPeered = workload === peeredWorkload
+const isPeered = peeredWorkloads.includes(workload)
 const clusterA = isPeered ? await startClusterA() : null
 const plan =
   clusterA === null
@@ -92,7 +91,7 @@ process.exit(0)
 async function startClusterA() {
   const place = await workspace.place()
   const plan = peerdnsForZone({ node: process.execPath, nodeOptions: [], main }, place, {
-    services: peeredServices,
+    services: servicesOfPeer,
     ttlSeconds: 3_600
   })
   const { stop } = await workspace.start(plan, first, client)

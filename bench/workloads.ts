@@ -57,6 +57,9 @@ export const unkeptServices = clusterIpServices('unkept', namesPerWorkload, 99).
   ttlSeconds: 0
 }))
 
+/** All that the other cluster has. */
+export const servicesOfPeer = [...peeredServices, ...freshServices, ...unkeptServices]
+
 export const peeredSuffixes = ['peered', 'fresh', 'unkept'].map((namespace) => `${namespace}.svc.${zone}`)
 
 /** As many names as a large cluster has. */

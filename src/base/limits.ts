@@ -96,6 +96,10 @@ export const hedgeShare = 0.05
 /** So many in a row, and never sooner than after this time. */
 export const hedgeBurst = 5
 export const hedgeAfterMinMs = 20
+/** UDP ports to one server that take questions, for so long and so many. RFC 5452 §9.2. */
+export const udpPortsPerServer = 16
+export const udpPortLifeMs = 500
+export const udpPortQuestions = 256
 /** Idle pooled TCP connections kept for one server. */
 export const pooledTcpConnections = 4
 /** Queries that one pooled TCP connection to a server carries at once. */

@@ -1,4 +1,4 @@
-/** One question sent to one server over one transport: what udp-exchange and tcp-pool both give. */
+/** One question sent to one server over one transport: what udp-ports and tcp-pool both give. */
 
 export type ExchangeEnd =
   | Readonly<{ kind: 'response'; octets: Uint8Array }>

@@ -8,7 +8,7 @@ import { isTruncated, PeerQuery } from './peer-query.ts'
 import { newPeerStats, type PeerQuestion, type ServerAddress, type Transport } from './peer-types.ts'
 import { ServerTable } from './server-table.ts'
 import { TcpPool } from './tcp-pool.ts'
-import { udpExchange } from './udp-exchange.ts'
+import { UdpPorts } from './udp-ports.ts'
 
 export type OneShotOptions = Readonly<{
   /** `host` is an IP address. */
@@ -41,12 +41,13 @@ export async function askOnce(options: OneShotOptions): Promise<OneShotAnswer> {
   if (server === undefined) throw new RangeError(`${options.server.host} is no IP address`)
   const query = new PeerQuery(options.question, options.recursion)
   const pool = new TcpPool(server, clock, stats)
+  const ports = new UdpPorts(server, clock, stats)
   let transport: Transport = 'udp'
   let wasTruncated = false
 
   /** What the exchange brings within its time; null: silence. */
   async function within(ms: number): Promise<ExchangeEnd | null> {
-    const exchange = transport === 'udp' ? udpExchange(server!, query, withEdns, stats) : pool.exchange(query, withEdns)
+    const exchange = transport === 'udp' ? ports.exchange(query, withEdns) : pool.exchange(query, withEdns)
     const { promise: silence, resolve } = Promise.withResolvers<null>()
     const cancelTimer = clock.after(ms, () => resolve(null))
     const end = await Promise.race([exchange.done, silence])
@@ -64,7 +65,7 @@ export async function askOnce(options: OneShotOptions): Promise<OneShotAnswer> {
     transport = 'tcp'
     end = await within(Math.max(0, timeoutMs - (clock.nowMs() - startedAtMs)))
   }
-  await pool.close()
+  await Promise.all([pool.close(), ports.close()])
   const tookMs = clock.nowMs() - startedAtMs
   if (end?.kind === 'response') return { kind: 'response', octets: end.octets, transport, wasTruncated, tookMs }
   const detail = end === null ? `no answer within ${timeoutMs / 1000} s` : end.detail

@@ -25,6 +25,7 @@ import type { HostAddresses } from './resolve-server.ts'
 import type { AttemptParts } from './server-attempt.ts'
 import { ServerTable, type Server, type ServerHealth } from './server-table.ts'
 import { TcpPool } from './tcp-pool.ts'
+import { UdpPorts } from './udp-ports.ts'
 
 export type PeerDependencies = Readonly<{
   clock: Clock
@@ -75,6 +76,7 @@ export class Peer {
   readonly #flights = new Map<string, Flight>()
   /** Questions to one given server (probes): they share nothing. */
   readonly #probes = new Set<Flight>()
+  readonly #ports = new Map<string, UdpPorts>()
   readonly #pools = new Map<string, TcpPool>()
   readonly #hedges = new HedgeBudget()
   readonly #usualTime = new UsualTime()
@@ -98,6 +100,7 @@ export class Peer {
       transport: options.transport,
       zone: options.zone,
       hedges: this.#hedges,
+      portsOf: (server) => this.#portsOf(server),
       poolOf: (server) => this.#poolOf(server)
     }
     this.#probeObserver = {
@@ -241,7 +244,8 @@ export class Peer {
   async close(): Promise<void> {
     this.#isClosed = true
     for (const flight of [...this.#flights.values(), ...this.#probes]) flight.giveUp()
-    await Promise.all([...this.#pools.values()].map((pool) => pool.close()))
+    await Promise.all([...this.#ports.values(), ...this.#pools.values()].map((pool) => pool.close()))
+    this.#ports.clear()
     this.#pools.clear()
   }
 
@@ -280,11 +284,25 @@ export class Peer {
         isIP(server.host) !== 0 ? [server] : resolved[nextName++]!.map((host) => ({ host, port: server.port }))
       )
     )
+    for (const [text, ports] of this.#ports) {
+      if (this.#table.get(text) !== undefined) continue
+      this.#ports.delete(text)
+      ports.retire()
+    }
     for (const [text, pool] of this.#pools) {
       if (this.#table.get(text) !== undefined) continue
       this.#pools.delete(text)
       void pool.close()
     }
+  }
+
+  #portsOf(server: Server): UdpPorts {
+    let ports = this.#ports.get(server.text)
+    if (ports === undefined) {
+      ports = new UdpPorts(server, this.#parts.clock, this.stats)
+      this.#ports.set(server.text, ports)
+    }
+    return ports
   }
 
   #poolOf(server: Server): TcpPool {

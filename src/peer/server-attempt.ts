@@ -17,7 +17,7 @@ import { isTruncated, type PeerQuery } from './peer-query.ts'
 import type { Attempt, AttemptOutcome, PeerOptions, PeerStats, Transport } from './peer-types.ts'
 import type { Server } from './server-table.ts'
 import type { TcpPool } from './tcp-pool.ts'
-import { udpExchange } from './udp-exchange.ts'
+import type { UdpPorts } from './udp-ports.ts'
 
 /** What the attempts of one peer share. */
 export type AttemptParts = Readonly<{
@@ -27,6 +27,7 @@ export type AttemptParts = Readonly<{
   zone: DomainName
   /** For questions that take longer than usual. */
   hedges: Pick<HedgeBudget, 'trySpend'>
+  portsOf: (server: Server) => UdpPorts
   poolOf: (server: Server) => TcpPool
 }>
 
@@ -82,7 +83,7 @@ export class ServerAttempt {
       this.lastSentAtMs = this.#exchangeStartedAtMs
       this.#exchange =
         this.#transport === 'udp'
-          ? udpExchange(this.server, this.#query, this.#withEdns, this.#parts.stats)
+          ? this.#parts.portsOf(this.server).exchange(this.#query, this.#withEdns)
           : this.#parts.poolOf(this.server).exchange(this.#query, this.#withEdns)
       const end = await this.#exchange.done
       if (this.#isOver) return new Promise(() => {})

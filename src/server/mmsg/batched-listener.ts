@@ -43,6 +43,8 @@ export class BatchedListener implements UdpSocket {
   /** Answers that the kernel did not take yet. */
   #queue: Queued[] = []
   #queuedOctets = 0
+  /** Answers that had to wait, and go out together when everybody else had a turn. */
+  #resolved: Queued[] = []
   #onFlushed: (() => void)[] = []
   #isClosed = false
   #isPaused = false
@@ -74,6 +76,7 @@ export class BatchedListener implements UdpSocket {
   }
 
   async flushed(): Promise<void> {
+    this.#sendResolved()
     if (this.#queue.length === 0) return
     await new Promise<void>((resolve) => {
       this.#onFlushed.push(resolve)
@@ -96,6 +99,7 @@ export class BatchedListener implements UdpSocket {
     this.#poll?.close()
     this.#socket.close()
     this.#queue = []
+    this.#resolved = []
     this.#tellFlushed()
   }
 
@@ -216,9 +220,8 @@ export class BatchedListener implements UdpSocket {
         this.#stats.droppedTotal += 1
       } else if (!this.#isClosed) {
         this.#stats.resolvedTotal += 1
-        this.#batch.beginSend()
-        this.#batch.addAnswer(destination, octets)
-        this.#send()
+        // What comes in one turn of the loop mostly comes together: exchanges are read one after the other.
+        if (this.#resolved.push({ destination, octets }) === 1) setImmediate(this.#sendResolved)
       }
     } catch (error) {
       this.#fault(error)
@@ -238,6 +241,24 @@ export class BatchedListener implements UdpSocket {
     setImmediate(() => {
       this.#isTurnDue = false
     })
+  }
+
+  readonly #sendResolved = (): void => {
+    const resolved = this.#resolved
+    if (resolved.length === 0) return
+    this.#resolved = []
+    try {
+      for (let at = 0; at < resolved.length;) {
+        this.#batch.beginSend()
+        for (; at < resolved.length; at++) {
+          const { destination, octets } = resolved[at]!
+          if (!this.#batch.addAnswer(destination, octets)) break
+        }
+        this.#send()
+      }
+    } catch (error) {
+      this.#fault(error)
+    }
   }
 
   /** Sends the batch's answers, and keeps copies of those that the kernel does not take now. */
