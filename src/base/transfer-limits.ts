@@ -20,6 +20,12 @@ export const mirrorQueryTimeoutMs = 1_500
 /** The SOA is asked for this often over a connection held open; where the server tells of changes by itself, less often. */
 export const mirrorPollMs = 200
 export const mirrorHeartbeatMs = 1_000
+/**
+ * Serials that count seconds (CoreDNS) stay the same while the zone changes again within one: what was taken sooner after
+ * such a serial was first seen is taken once more. Our clock and the server's may differ by so many seconds.
+ */
+export const serialSecondMs = 1_100
+export const serialSecondsApart = 600
 /** Between attempts to connect, once each server was tried; doubled with each round that failed. */
 export const mirrorReconnectMinMs = 250
 export const mirrorReconnectMaxMs = 5_000

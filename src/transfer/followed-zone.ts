@@ -28,6 +28,8 @@ export class FollowedZone extends SecondaryZone {
   /** What was last heard of; null before. */
   #known: Version | null = null
   #hasHeard = false
+  /** When all of the zone was last said to have changed; Infinity: its changes were named since. */
+  #toldAllAtMs = Number.POSITIVE_INFINITY
 
   constructor(options: FollowedZoneOptions) {
     super(options, false)
@@ -49,14 +51,17 @@ export class FollowedZone extends SecondaryZone {
   protected tookVersion(version: Version): boolean {
     const known = this.#known
     const isOfThisHistory = known !== null && known.epoch === version.epoch
-    if (isOfThisHistory && known.serial === version.serial) return true
+    if (isOfThisHistory && known.serial === version.serial) {
+      if (this.isPartOfSecond(version, this.#toldAllAtMs)) this.#tellAll()
+      return true
+    }
     if (isOfThisHistory && this.hasIxfr && isLaterSerial(version.serial, known.serial)) {
       this.#takeNames(known)
       return false
     }
     this.#known = version
     // What was answered before we listened at all is as old as its TTL lets it be.
-    if (this.#hasHeard) this.#options.onAnything(this)
+    if (this.#hasHeard) this.#tellAll()
     this.#hasHeard = true
     return true
   }
@@ -108,6 +113,7 @@ export class FollowedZone extends SecondaryZone {
     this.#known = now
     if (result.kind === 'deltas' && now.epoch === known.epoch) {
       this.stats.deltaTransfers++
+      this.#toldAllAtMs = Number.POSITIVE_INFINITY
       const steps = result.deltas.map((delta) => stepOf(readDelta(delta, this.apex, epoch)))
       this.#options.onNames(this, steps)
       return
@@ -117,6 +123,11 @@ export class FollowedZone extends SecondaryZone {
       // It has no differences to give; the whole zone is not taken again only to learn that.
       this.hasIxfr = epoch !== null
     }
+    this.#tellAll()
+  }
+
+  #tellAll(): void {
+    this.#toldAllAtMs = this.#options.clock.nowMs()
     this.#options.onAnything(this)
   }
 }

@@ -45,6 +45,8 @@ export type IncomingOptions = Readonly<{
   apex: DomainName
   /** What we have, where IXFR was asked; null: AXFR was asked. */
   base: Taken | null
+  /** Whether the zone had NS records when it last came; one that never had any may do without (CoreDNS on loopback). */
+  hadNs: boolean
   clock: Clock
   /** The history that a zone belongs to whose server names none. */
   connectionEpoch: string
@@ -179,8 +181,9 @@ export class IncomingTransfer {
 
   #finishZone(): TransferOutcome {
     const taken = this.#shadow()
+    const { store } = taken
     // RFC 1035 §5.2: there is no such zone. Two SOA records alone would else wipe all that we have.
-    if (taken.store.rrset(taken.store.apex, RRTYPE.NS) === null)
+    if (store.rrset(store.apex, RRTYPE.NS) === null && (this.#options.hadNs || store.sizes.rrsets <= 1))
       throw new TransferFault('malformed', 'a zone without NS')
     return { kind: 'zone', taken, times: this.#meta }
   }

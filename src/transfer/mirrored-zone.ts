@@ -5,7 +5,7 @@
  * The copy is exchanged or changed in one step, and only when all of a transfer has come and holds together: whatever a
  * server sends, the last good version stays.
  */
-import { RCODE } from '../wire/iana.ts'
+import { RCODE, RRTYPE } from '../wire/iana.ts'
 import { readSoa } from '../wire/rdata.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneChange } from '../zone/zone-change.ts'
@@ -29,6 +29,8 @@ export class MirroredZone extends SecondaryZone {
   readonly #options: MirroredZoneOptions
   #copy: Taken | null = null
   #mustTakeWhole = false
+  /** When the copy was last asked for whole; Infinity: it was brought up to date by deltas since. */
+  #takenWholeAtMs = Number.POSITIVE_INFINITY
 
   constructor(options: MirroredZoneOptions) {
     super(options, true)
@@ -54,13 +56,18 @@ export class MirroredZone extends SecondaryZone {
     return this.store
   }
 
-  protected tookVersion({ serial, epoch }: Version): boolean {
+  protected tookVersion(version: Version): boolean {
+    const { serial, epoch } = version
     const { store } = this
     if (store === null || this.#mustTakeWhole || store.epoch !== epoch) {
       this.#transfer(true)
       return false
     }
-    if (serial === store.serial) return true
+    if (serial === store.serial) {
+      if (!this.isPartOfSecond(version, this.#takenWholeAtMs)) return true
+      this.#transfer(true)
+      return false
+    }
     this.#transfer(!isLaterSerial(serial, store.serial))
     return false
   }
@@ -80,6 +87,7 @@ export class MirroredZone extends SecondaryZone {
         new IncomingTransfer({
           apex,
           base,
+          hadNs: this.store !== null && this.store.rrset(apex, RRTYPE.NS) !== null,
           clock,
           connectionEpoch: this.connectionEpoch,
           epochOf: (message) => this.primary.take(message, sentAtMs),
@@ -103,12 +111,14 @@ export class MirroredZone extends SecondaryZone {
       const before = this.store
       this.#copy = outcome.taken
       this.#mustTakeWhole = false
+      this.#takenWholeAtMs = sentAtMs
       this.tookWhole(sentAtMs)
       this.confirm(sentAtMs)
       onSwap(this, outcome.taken.store, before, outcome.times)
       return
     }
     this.stats.deltaTransfers++
+    this.#takenWholeAtMs = Number.POSITIVE_INFINITY
     this.confirm(sentAtMs)
     onChange(this, outcome.change, outcome.steps)
   }

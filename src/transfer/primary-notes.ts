@@ -21,6 +21,10 @@ export class PrimaryNotes {
     this.#clock = clock
   }
 
+  get isPeerdns(): boolean {
+    return this.#isPeerdns
+  }
+
   /** Whether it tells of changes over our connection by itself. */
   get pushes(): boolean {
     return this.#isPeerdns && this.#untold <= maxUntoldChanges

@@ -15,7 +15,9 @@ import {
   mirrorQueryTimeoutMs,
   mirrorRetryMaxMs,
   mirrorRetryMinMs,
-  mirrorTransferGraceMs
+  mirrorTransferGraceMs,
+  serialSecondMs,
+  serialSecondsApart
 } from '../base/transfer-limits.ts'
 import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
@@ -57,6 +59,8 @@ export abstract class SecondaryZone {
   #isDue = false
   #failures = 0
   #lastWholeMs = 0
+  /** The version that the primary has, and when it was first seen. */
+  #seen = { serial: -1, epoch: '', atMs: Number.NEGATIVE_INFINITY }
   #confirmedAtMs = Number.NEGATIVE_INFINITY
   /** How long ago the zone was known to be right at its origin, when what we hold was last confirmed. */
   #sourceAgeMs = 0
@@ -191,6 +195,17 @@ export abstract class SecondaryZone {
       lastFault: this.#lastFault,
       stats: this.stats
     }
+  }
+
+  /**
+   * Whether a version that was taken whole at this moment may be less than all of it: of a serial that is a time in
+   * seconds, the second was not over. False as long as it is not over yet, since looking again would tell no more.
+   */
+  protected isPartOfSecond({ serial }: Version, takenAtMs: number): boolean {
+    const { clock } = this.#options
+    const { atMs } = this.#seen
+    if (takenAtMs - atMs >= serialSecondMs || clock.nowMs() - atMs < serialSecondMs) return false
+    return !this.primary.isPeerdns && Math.abs(serial - clock.epochMs() / 1000) <= serialSecondsApart
   }
 
   /** Asks the primary which version it has. */
@@ -346,8 +361,12 @@ export abstract class SecondaryZone {
     const epoch = this.primary.take(message, sentAtMs) ?? this.connectionEpoch
     const { held } = this
     const version = versionOf(soa, epoch)
+    const { serial } = version
+    if (serial !== this.#seen.serial || epoch !== this.#seen.epoch) {
+      this.#seen = { serial, epoch, atMs: this.#options.clock.nowMs() }
+    }
     const isOfThisHistory = held !== null && held.epoch === epoch
-    if (isOfThisHistory && held.serial !== version.serial) this.primary.hasNotTold()
+    if (isOfThisHistory && held.serial !== serial) this.primary.hasNotTold()
     if (this.tookVersion(version)) this.confirm(sentAtMs)
   }
 

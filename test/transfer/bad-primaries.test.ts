@@ -11,6 +11,7 @@ import {
   mirrorQueryTimeoutMs,
   mirrorReconnectMaxMs,
   mirrorRetryMaxMs,
+  serialSecondMs,
   strayTransferMessages
 } from '../../src/base/transfer-limits.ts'
 import type { MirroredZone } from '../../src/transfer/mirrored-zone.ts'
@@ -182,6 +183,26 @@ for (const { name, tamper } of badZones) {
   })
 }
 
+void test('a zone that never had NS is taken unless it is empty', async (t) => {
+  const { clock, primary, mirror, zone } = setUp()
+  primary.set(1)
+  primary.tamper = ({ kind }) => {
+    const { serial, records } = primary.version
+    const others = records.filter(({ type }) => type !== RRTYPE.NS)
+    return kind === 'SOA' ? null : asOne([soaOf(serial), ...others, soaOf(serial)])
+  }
+  mirror.start()
+  clock.advance(100)
+  t.equal(held(zone()), null, 'nothing but its SOA')
+  primary.set(2, ...one)
+  clock.advance(mirrorRetryMaxMs)
+  t.equal(held(zone())?.records.length, one.length)
+  primary.set(3)
+  clock.advance(mirrorRetryMaxMs)
+  t.equal(held(zone())?.serial, 2, 'what is there is not wiped')
+  mirror.stop()
+})
+
 void test('what lies outside of the zone is left out, the rest is taken', async (t) => {
   const { clock, primary, mirror, zone } = setUp()
   primary.set(1, ...one)
@@ -222,6 +243,54 @@ void test('a serial that goes back is another history: the whole zone is taken',
     primary.asked.map(({ kind }) => kind).filter((kind) => kind !== 'SOA'),
     ['AXFR', 'AXFR']
   )
+  mirror.stop()
+})
+
+/** As CoreDNS does: whatever is asked for, the zone comes whole. */
+const knowsNoDeltas =
+  (primary: ScriptedPrimary): Tamper =>
+  (asked) => {
+    const { serial, records } = primary.version
+    return asked.kind === 'SOA' ? null : asOne([soaOf(serial), ...records, soaOf(serial)])
+  }
+
+void test('a serial that counts seconds: what changes later in the same one comes too', async (t) => {
+  for (const hasTime of [true, false]) {
+    const { clock, primary, mirror, zone } = setUp()
+    primary.tamper = knowsNoDeltas(primary)
+    const first = hasTime ? Math.floor(clock.epochMs() / 1000) : 7
+    primary.set(first, ...one)
+    mirror.start()
+    clock.advance(5_000)
+    primary.set(first + 5, ...two)
+    clock.advance(2 * mirrorPollMs)
+    const version = primary.version
+    t.same(held(zone()), asHeld(version))
+    primary.set(first + 5, ...one)
+    clock.advance(serialSecondMs + mirrorPollMs)
+    t.same(held(zone()), asHeld(hasTime ? primary.version : version))
+    const { wholeTransfers } = zone().stats
+    clock.advance(60_000)
+    t.equal(zone().stats.wholeTransfers, wholeTransfers, 'once is enough')
+    t.equal(zone().isLive(), true)
+    mirror.stop()
+  }
+})
+
+void test('a serial that counts seconds: where no copy is kept, all of the zone is told twice', async (t) => {
+  let told = 0
+  const { clock, primary, mirror } = setUp({ onTold: (_, steps) => (told += steps === 'anything' ? 1 : 0) })
+  primary.tamper = knowsNoDeltas(primary)
+  const first = Math.floor(clock.epochMs() / 1000)
+  primary.set(first, ...one)
+  mirror.start()
+  clock.advance(5_000)
+  told = 0
+  primary.set(first + 5, ...two)
+  clock.advance(2 * mirrorPollMs)
+  t.equal(told, 1)
+  clock.advance(60_000)
+  t.equal(told, 2, 'what was asked for since may be from before a change of the same second')
   mirror.stop()
 })
 

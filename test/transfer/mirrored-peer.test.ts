@@ -5,6 +5,7 @@
 import { test } from 'tap'
 import { ask, clusterB, startInProcess, until, type Reply } from '../support/in-process.ts'
 import { startForeign, whyNo, type ForeignKind } from '../support/foreign-primary.ts'
+import { namespace, service } from '../support/objects.ts'
 
 const zone = 'cluster.local'
 const records = [
@@ -99,7 +100,8 @@ void test(
 policies:
 - {name: backend, dnsName: backend.svc.${zone}, targets: [a, local]}
 forward: []
-`)
+`),
+      { objects: [namespace('backend'), ...service('web.backend', '10.1.2.20')] }
     )
     const both = [alone, withLocal]
     t.ok(await until(() => both.every(({ server }) => server.mirrors.status()[0]!.zones.some(({ isLive }) => isLive))))
@@ -118,6 +120,8 @@ forward: []
     const next = await ask(withLocal, `api.backend.svc.${zone}`)
     t.equal(next.rcode, 'NOERROR', 'a stale answer stands above the doubtful denial of another target')
     t.equal(next.text, '172.30.1.0')
+    const held = await ask(withLocal, `web.backend.svc.${zone}`)
+    t.match(held, { text: '10.1.2.20', ede: [] }, 'who has the name answers for it')
 
     primary.thaw()
     t.ok(await until(async () => (await ask(alone, `api.backend.svc.${zone}`)).ede.length === 0), 'it is back')

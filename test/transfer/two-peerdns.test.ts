@@ -1,5 +1,6 @@
 /** One peerdns that mirrors another: cluster A's zone on cluster B, whole, followed, and answered as A answers. */
 import { test } from 'tap'
+import { nameToText } from '../../src/wire/name.ts'
 import { ask, clusterB, startInProcess, until, type InProcessServer, type Reply } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
 
@@ -92,6 +93,26 @@ void test('where the peer gives nothing away, its names are asked for as before;
   t.equal((await ask(b, 'web.backend.svc.cluster.local')).text, '10.0.1.20')
   a.writeConfig(clusterA())
   t.ok(await until(() => isLive(b), 15_000), 'it has come')
+})
+
+void test('a policy is enough: what it names is taken as soon as it is there, and dropped with it', async (t) => {
+  const a = await startInProcess(t, clusterA(), {
+    objects: [...objects(['10.0.1.20']), namespace('shop'), ...service('cart.shop', '10.96.3.1')]
+  })
+  const shop = `- {name: shop, dnsName: shop.svc.cluster.local, targets: [a]}\n`
+  const config = (more: string): string => configB(a.port, true).replace('policies:\n', `policies:\n${more}`)
+  const b = await startInProcess(t, config(''), { watchConfig: true })
+  const kept = (): string[] =>
+    b.server.mirrors.copies().map(({ zone }) => nameToText(zone.apex)).sort() // prettier-ignore
+  t.ok(await until(() => isLive(b)))
+  const before = kept()
+  b.writeConfig(config(shop))
+  t.ok(await until(() => kept().includes('shop.svc.cluster.local.')), 'nothing has to be said on A')
+  const connections = b.server.mirrors.status().map(({ link }) => link.connections)
+  t.same(connections, [1], 'over the connection that is there')
+  t.equal((await ask(b, 'cart.shop.svc.cluster.local')).text, '10.96.3.1')
+  b.writeConfig(config(''))
+  t.ok(await until(() => kept().join() === before.join()), 'and is not kept for nobody')
 })
 
 void test('what is told beside records, and what is hidden, reaches copies after a reload', async (t) => {
