@@ -38,7 +38,7 @@ type Clusters = Readonly<{ a: Cluster; b: Cluster }>
 const paceOf: Readonly<Record<PartName, Readonly<{ share: number; gapMs: number }>>> = {
   told: { share: 1, gapMs: 500 },
   cached: { share: 1, gapMs: 1_000 },
-  link: { share: 0.5, gapMs: 500 },
+  link: { share: 1, gapMs: 500 },
   sweep: { share: 0.25, gapMs: 1_500 }
 }
 
@@ -109,7 +109,10 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
     say(`${name}: ${services.length} endpoints die in ${((services.length * gapMs) / 1000).toFixed(0)} s`)
     const trials = await letDie({ api, observer, slices, addresses, services, pod, gapMs })
     const sweep = sweepFigures(setUps, before, await countersOf(setUps))
-    if (setUps.some(({ server }) => server.hasJavaClient === true)) await sleep(javaTailMs)
+    if (setUps.some(({ server }) => server.hasJavaClient === true)) {
+      say(`${name}: all have died; clients that keep answers are waited for`)
+      await sleep(javaTailMs)
+    }
     const { lag, latency } = await observer.stop()
     const sliceMs = trials.map((trial) => trial.sliceMs).filter((ms) => ms !== null)
     return {

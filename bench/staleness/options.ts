@@ -7,7 +7,7 @@ export type PartName = (typeof allParts)[number]
 
 export type StalenessOptions = Readonly<{
   parts: ReadonlySet<PartName>
-  /** Endpoints that die where set-ups are compared; the other parts take half and a quarter of that. */
+  /** Endpoints that die where set-ups are compared; the sweep takes a quarter of that. */
   trials: number
   /** Changes of other endpoints a minute. */
   background: number

@@ -13,12 +13,15 @@ export function durationText(ms: number): string {
 
 export const threeOf = ({ medianMs, p99Ms, maxMs }: Figures): string[] => [medianMs, p99Ms, maxMs].map(durationText)
 
-export function markdownOf(results: Readonly<{ [Part in PartName]?: PartFigures }>): string {
+type Results = Readonly<{ [Part in PartName]?: PartFigures }>
+
+export function markdownOf(results: Results): string {
   const { told, cached, link, sweep } = results
   return [
     '# Staleness: how long a dead endpoint of one cluster is given out in another',
     '',
-    'Two clusters, each with etcd, kube-apiserver and kube-controller-manager; kwok plays the nodes. Headless Services of cluster A lose one endpoint each at a random moment: every other pod is deleted, the rest get unready. A client on B, a process of its own that sees DNS answers only, asks each server for each name every 5 ms from one second before. Black hole: from the reply of the API server to the change of the pod until the last answer that held the dead address; the time that the EndpointSlice controller takes is part of it. All set-ups of a table were measured in the same run, on the same deaths. Everything ran on two cores.',
+    'Two clusters, each with etcd, kube-apiserver and kube-controller-manager; kwok plays the nodes. Headless Services of cluster A lose one endpoint each at a random moment: every other pod is deleted, the rest get unready. A client on B, a process of its own that sees DNS answers only, asks each server for each name every 5 ms from one second before. Black hole: from the reply of the API server to the change of the pod until the last answer that held the dead address; the time that the EndpointSlice controller takes is part of it. Set-ups of one part were measured on the same deaths. Everything ran on two cores.',
+    ...summaryLines(results),
     ...(told === undefined ? [] : ['', '## Where A tells B of changes', '', ...mainLines(told)]),
     ...(cached === undefined ? [] : ['', '## Where a TTL has to end', '', ...mainLines(cached)]),
     ...(link === undefined
@@ -29,6 +32,36 @@ export function markdownOf(results: Readonly<{ [Part in PartName]?: PartFigures 
   ].join('\n')
 }
 
+const rowsOf = (part: PartFigures | undefined, before = ''): string[][] =>
+  (part?.setUps ?? []).map((setUp) => {
+    const [title, ...figures] = setUpRow(setUp)
+    return [`${before}${title!}`, String(setUp.blackHole.count), ...figures]
+  })
+
+/** Every set-up in one table. */
+function summaryLines(results: Results): string[] {
+  const parts = Object.values(results)
+  if (parts.length === 0) return []
+  const runs = new Set(parts.map(({ date, commit }) => `${date}, peerdns at ${commit}`))
+  const { told, cached, link, sweep } = results
+  const rows = [
+    ...rowsOf(cached),
+    ...rowsOf(sweep, 'peerdns, forwarding only, cap of '),
+    ...rowsOf(told),
+    ...rowsOf(link),
+    ...parts.flatMap(({ java }) =>
+      java.map(({ title, blackHole }) => {
+        const { count } = blackHole
+        return [`a Java client behind ${title}`, String(count), ...threeOf(blackHole), '-', '-', '-']
+      })
+    )
+  ]
+  const [title, ...figures] = setUpHead
+  return ['', `${[...runs].join('; ')}:`, '', markdownTable([title!, 'endpoints', ...figures], rows)]
+}
+
+const setUpHead = ['set-up', 'median', 'p99', 'max', 'stale answers', 'of answers', 'failed']
+
 const setUpRow = ({ title, blackHole, staleAnswers, answers, unanswered, errors }: SetUpFigures): string[] => [
   title,
   ...threeOf(blackHole),
@@ -38,12 +71,11 @@ const setUpRow = ({ title, blackHole, staleAnswers, answers, unanswered, errors 
 ]
 
 function mainLines(part: PartFigures): string[] {
-  const head = ['set-up', 'median', 'p99', 'max', 'stale answers', 'of answers', 'failed']
   const java = part.java.map(({ title, blackHole }) => [title, ...threeOf(blackHole)])
   return [
     conditionsLine(part),
     '',
-    markdownTable(head, part.setUps.map(setUpRow)),
+    markdownTable(setUpHead, part.setUps.map(setUpRow)),
     ...(java.length === 0
       ? []
       : [

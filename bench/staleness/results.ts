@@ -22,6 +22,8 @@ export function writeResults(results: Results, folder: string | null): void {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(results, null, 1)}\n`)
   writeFileSync(join(folder, `${name}.md`), markdown)
-  const { cached, told } = results
-  if (cached !== undefined && told !== undefined) writeFileSync(join(folder, `${name}.svg`), plotOf([cached, told]))
+  const { cached, told, link } = results
+  if (cached === undefined || told === undefined) return
+  const parts = [cached, told, ...(link === undefined ? [] : [link])]
+  writeFileSync(join(folder, `${name}.svg`), plotOf(parts))
 }

@@ -30,6 +30,8 @@ export type PeerdnsOnB = Readonly<{
   mirror?: true | 'evict'
   /** Cap of the TTL, where the policy has one. */
   maxTtlSeconds?: number
+  /** Further top-level keys, as YAML. */
+  more?: string
 }>
 
 type Far = Readonly<{ port: number; adminUrl: string }>
@@ -64,7 +66,14 @@ export class Fleet {
   }
 
   async peerdnsOnB(options: PeerdnsOnB): Promise<LiveServer> {
-    return this.#peerdns(this.#b, { name: options.name, more: policyTo(options) })
+    return this.#peerdns(this.#b, { name: options.name, more: policyTo(options) + (options.more ?? '') })
+  }
+
+  /** The resolver of a node of B: its zones, and A's, are those of B's own peerdns, which gives them away. */
+  async nodeOnB(name: string, hubPort: number): Promise<LiveServer> {
+    const hub = `${host}:${hubPort}`
+    const more = policyTo({ name, peer: hub, mirror: true, isHub: true })
+    return this.#peerdns(this.#b, { name, source: `mirror: ["${hub}"]`, more })
   }
 
   /** A place behind a slow and lossy way, as long as the fleet. */
@@ -116,7 +125,10 @@ ${policyTo(options)}`
 
   async #peerdns(
     cluster: Cluster,
-    { more, ...options }: Readonly<{ name: string; more: string; clusterKeys?: string; listen?: readonly string[] }>
+    {
+      more,
+      ...options
+    }: Readonly<{ name: string; more: string; source?: string; clusterKeys?: string; listen?: readonly string[] }>
   ): Promise<LiveServer> {
     const server = await LiveServer.start(cluster, { ...options, more: `${more}log: {level: warn}\n` })
     this.#parts.push(server.part)
@@ -124,10 +136,11 @@ ${policyTo(options)}`
   }
 }
 
-function policyTo({ peer, mirror, maxTtlSeconds }: PeerdnsOnB): string {
+/** @param options `isHub`: asked for A's names is B's own server. */
+function policyTo({ peer, mirror, maxTtlSeconds, isHub = false }: PeerdnsOnB & Readonly<{ isHub?: boolean }>): string {
   const cap = maxTtlSeconds === undefined ? '' : `, maxTtl: ${maxTtlSeconds}s`
   return `peers:
-  cluster-a: {servers: ["${peer}"]${mirror === undefined ? '' : `, mirror: ${mirror}`}}
+  cluster-a: {servers: ["${peer}"]${mirror === undefined ? '' : `, mirror: ${mirror}`}${isHub ? ', recursion: true' : ''}}
 policies:
   - {name: from-a, dnsName: ${suffix}, targets: [cluster-a]${cap}}
 `

@@ -26,12 +26,13 @@ export async function toldSetUps(fleet: Fleet): Promise<SetUp[]> {
   const opened = await fleet.peerdnsOnA({ name: 'a-open', ttlSeconds: usualTtlSeconds, more: open })
   const peer = `${host}:${opened.port}`
   const evicting = await fleet.peerdnsOnB({ name: 'b-evict', peer, mirror: 'evict' })
-  const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true })
-  const stub = await fleet.corednsOnB(mirror.port, 0)
+  const mirror = await fleet.peerdnsOnB({ name: 'b-mirror', peer, mirror: true, more: open })
+  const [stub, node] = await Promise.all([fleet.corednsOnB(mirror.port, 0), fleet.nodeOnB('b-node', mirror.port)])
   return [
     { ...peerdnsSetUp('evict', 'peerdns, evicting', evicting), toldAdminUrl: evicting.adminUrl },
     { ...peerdnsSetUp('mirror', 'peerdns, mirror', mirror, true), toldAdminUrl: mirror.adminUrl },
-    corednsSetUp('mirror-stub', 'peerdns, mirror behind CoreDNS', stub)
+    corednsSetUp('mirror-stub', 'peerdns, mirror behind CoreDNS', stub),
+    { ...peerdnsSetUp('node', 'peerdns on a node, mirror of a mirror', node), toldAdminUrl: node.adminUrl }
   ]
 }
 
@@ -65,7 +66,10 @@ export async function linkSetUps(fleet: Fleet): Promise<SetUp[]> {
   const peer = `${a}:${opened.port}`
   const evicting = await fleet.peerdnsFarAway(far, { name: 'b-far-evict', peer, mirror: 'evict' })
   const mirror = await fleet.peerdnsFarAway(far, { name: 'b-far-mirror', peer, mirror: true })
-  return [farSetUp('far-evict', 'peerdns, evicting', evicting), farSetUp('far-mirror', 'peerdns, mirror', mirror)]
+  return [
+    farSetUp('far-evict', 'peerdns, evicting, 50 ms away, 1 % lost', evicting),
+    farSetUp('far-mirror', 'peerdns, mirror, 50 ms away, 1 % lost', mirror)
+  ]
 }
 
 export const sweptTtlsSeconds = [0, 1, 5, 10, 30] as const

@@ -1,69 +1,63 @@
 /** Watches the EndpointSlices of a namespace, to know when the controller had written what became of a pod. */
-import { readFileSync } from 'node:fs'
-import { request } from 'node:https'
-import type { IncomingMessage } from 'node:http'
-import type { V1EndpointSlice } from '@kubernetes/client-node'
+import { fork, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
 import type { Cluster } from '../../test/e2e/support/cluster.ts'
-import { monotonicMs } from './monotonic.ts'
 
-type SliceEvent = Readonly<{ type: string; object: V1EndpointSlice }>
+export type ToWatcher =
+  | Readonly<{ kind: 'watch'; url: string; caFile: string; certFile: string; keyFile: string }>
+  | Readonly<{ kind: 'expect'; service: string; address: string }>
 
+/** `gone`: by `monotonicMs`. */
+export type FromWatcher =
+  Readonly<{ kind: 'ready' }> | Readonly<{ kind: 'gone'; service: string; address: string; atMs: number }>
+
+/**
+ * The watch runs in a process of its own, which does nothing else: the benchmark's is busy with changes and would look
+ * late, by as much as peerdns may differ by.
+ */
 export class SliceWatch {
-  readonly #response: IncomingMessage
+  readonly #child: ChildProcess
   /** By Service and address. */
-  readonly #expected = new Map<string, Map<string, (atMs: number) => void>>()
-  #rest = ''
+  readonly #expected = new Map<string, (atMs: number) => void>()
+  readonly #ready = Promise.withResolvers<void>()
 
-  private constructor(response: IncomingMessage) {
-    this.#response = response
-    response.setEncoding('utf8')
-    response.on('data', (text: string) => this.#take(text))
-    // A stream that breaks tells of nothing more: those trials have no such figure.
-    response.on('error', () => {})
+  private constructor() {
+    this.#child = fork(join(import.meta.dirname, 'slice-watcher.ts'), { serialization: 'advanced' })
+    this.#child.on('message', (message: FromWatcher) => this.#take(message))
+    this.#child.once('exit', (code) => this.#ready.reject(new Error(`the watcher of slices ended (${code})`)))
+    this.#ready.promise.catch(() => {})
   }
 
-  static async start(cluster: Cluster, namespace: string): Promise<SliceWatch> {
-    const { certFile, keyFile } = cluster.adminCertificate
+  static async start({ baseUrl, ca, adminCertificate }: Cluster, namespace: string): Promise<SliceWatch> {
+    const watch = new SliceWatch()
     const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices?watch=true&timeoutSeconds=3600`
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const options = { ca: readFileSync(cluster.ca.caFile), cert: readFileSync(certFile), key: readFileSync(keyFile) }
-      request(cluster.baseUrl + path, { ...options, agent: false }, resolve)
-        .once('error', reject)
-        .end()
-    })
-    return new SliceWatch(response)
+    const { certFile, keyFile } = adminCertificate
+    watch.#send({ kind: 'watch', url: baseUrl + path, caFile: ca.caFile, certFile, keyFile })
+    await watch.#ready.promise
+    return watch
   }
 
   /** When the Service's slice no longer held the address as ready, by `monotonicMs`. */
   async goneFrom(service: string, address: string): Promise<number> {
-    return new Promise((resolve) => {
-      let expected = this.#expected.get(service)
-      if (expected === undefined) this.#expected.set(service, (expected = new Map()))
-      expected.set(address, resolve)
-    })
+    this.#send({ kind: 'expect', service, address })
+    return new Promise((resolve) => this.#expected.set(`${service} ${address}`, resolve))
   }
 
   stop(): void {
-    this.#response.destroy()
+    this.#child.kill('SIGKILL')
   }
 
-  #take(text: string): void {
-    const nowMs = monotonicMs()
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop()!
-    for (const line of lines) this.#takeEvent(JSON.parse(line) as SliceEvent, nowMs)
+  #send(message: ToWatcher): void {
+    this.#child.send(message)
   }
 
-  #takeEvent({ type, object }: SliceEvent, nowMs: number): void {
-    if (type !== 'MODIFIED') return
-    const expected = this.#expected.get(object.metadata?.labels?.['kubernetes.io/service-name'] ?? '')
-    for (const [address, resolve] of expected ?? []) {
-      const isThere = object.endpoints?.some(
-        ({ addresses, conditions }) => addresses.includes(address) && conditions?.ready === true
-      )
-      if (isThere === true) continue
-      expected!.delete(address)
-      resolve(nowMs)
+  #take(message: FromWatcher): void {
+    if (message.kind === 'ready') {
+      this.#ready.resolve()
+      return
     }
+    const key = `${message.service} ${message.address}`
+    this.#expected.get(key)?.(message.atMs)
+    this.#expected.delete(key)
   }
 }

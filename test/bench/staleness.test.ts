@@ -100,6 +100,8 @@ test('plotOf has one dot for each death, and is well formed', async (t) => {
 
 test('markdownOf has a table for each part that was measured', async (t) => {
   const text = markdownOf({ told: part, sweep: part })
+  t.match(text, /\n\| peerdns & a mirror +\| +2 \|/, 'all of them in one')
+  t.match(text, /\| a Java client behind behind +\| +1 \| 15.0 s \|/)
   t.match(text, /\| peerdns & a mirror \| +\d/)
   t.match(text, '50.0 %')
   t.equal(markdownOf({}).includes('##'), false)
