@@ -16,10 +16,11 @@ import {
   targetSilenceMs
 } from '../base/limits.ts'
 import type { Decision } from '../policy/decide.ts'
+import { isAddressType } from '../wire/iana.ts'
 import type { Answer } from './answer.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
-import { askTarget, staleOf, type Deliberation } from './target-outcome.ts'
+import { askTarget, isKnownToHave, staleOf, type Deliberation } from './target-outcome.ts'
 
 export class Asking {
   readonly #parts: Parts
@@ -148,13 +149,15 @@ export class Asking {
     return Math.min(silenceMs, restMs / open)
   }
 
-  /** Whether there is something to say if this last target fails: a denial, or a stale answer. */
+  /** Whether there is something to say if this last target fails: a denial, a stale answer, or that it has the name. */
   #hasFallback(target: number): boolean {
     const { match, outcomes } = this.#talk
     const isSome = outcomes.some(
       (outcome) => outcome !== null && (outcome.kind !== 'unreachable' || outcome.stale !== null)
     )
-    return isSome || staleOf(this.#parts, this.#query, match, match.policy.targets[target]!) !== null
+    const last = match.policy.targets[target]!
+    if (isSome || staleOf(this.#parts, this.#query, match, last) !== null) return true
+    return isAddressType(this.#query.qtype) && isKnownToHave(this.#parts, this.#query, match, last)
   }
 
   /** Waits for any outcome; false where none came in time. */

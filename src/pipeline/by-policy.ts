@@ -3,14 +3,14 @@
  * an answer with its reason.
  */
 import { allDownBudgetMs, queryBudgetMs } from '../base/limits.ts'
-import { decide, decideMerge, type Decision } from '../policy/decide.ts'
+import { decide, decideMerge, heedingOtherTypes, type Decision } from '../policy/decide.ts'
 import { isOfSinglePod, type KubernetesName } from '../policy/kubernetes-name.ts'
 import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Policy } from '../policy/policy.ts'
 import { isMergedType } from '../policy/merge.ts'
 import { whyLeftOut } from '../policy/standing.ts'
 import { targetOrder, type TargetOrder } from '../policy/target-order.ts'
-import { EDE, RRTYPE } from '../wire/iana.ts'
+import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, parentOf, type DomainName } from '../wire/name.ts'
 import type { Answer } from './answer.ts'
 import { conclude, doubtfulTtlSeconds } from './conclude.ts'
@@ -20,7 +20,7 @@ import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
 import { Asking } from './asking.ts'
-import { outcomeFromMemory, staleOf, tellPassedOver, type Deliberation } from './target-outcome.ts'
+import { isKnownToHave, outcomeFromMemory, staleOf, tellPassedOver, type Deliberation } from './target-outcome.ts'
 
 const underscore = 0x5f
 
@@ -60,7 +60,7 @@ export function answerByPolicyFromMemory(parts: Parts, query: Query, talk: Delib
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
   for (;;) {
-    const decision = decisionOf(talk)
+    const decision = decisionOf(parts, query, talk)
     if (decision.kind !== 'ask') return conclude(parts, query, talk, decision)
     const outcome = outcomeFromMemory(parts, query, talk, policy.targets[decision.target]!)
     if (outcome === null) return null
@@ -75,7 +75,7 @@ export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberat
   const { allDown } = talk.order
   const asking = new Asking(parts, query, talk, query.receivedAtMs + (allDown ? allDownBudgetMs : queryBudgetMs))
   for (;;) {
-    const decision = decisionOf(talk)
+    const decision = decisionOf(parts, query, talk)
     if (decision.kind === 'ask') {
       asking.start(decision.target)
       // Where they are wanted together, or none is likely to answer, they are asked together.
@@ -93,30 +93,41 @@ export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberat
 const openTargets = ({ order: { order, reserves }, outcomes }: Deliberation): number[] =>
   order.slice(0, order.length - reserves).filter((target) => outcomes[target] === null)
 
-function decisionOf({ order, outcomes, match, isMerged }: Deliberation): Decision<Answer> {
-  return isMerged
+function decisionOf(parts: Parts, query: Query, { order, outcomes, match, isMerged }: Deliberation): Decision<Answer> {
+  const decision = isMerged
     ? decideMerge(order.order, match.policy.nextOn, outcomes, order.reserves)
     : decide(order.order, match.policy.nextOn, outcomes, order.reserves)
+  if (!('unreachable' in decision)) return decision
+  return heedingOtherTypes(
+    decision,
+    (target) => isKnownToHave(parts, query, match, match.policy.targets[target]!),
+    isNameError
+  )
 }
+
+const isNameError = ({ sections }: Answer): boolean => sections.rcode === RCODE.NXDOMAIN
 
 /** In which order a policy's targets stand now, without what is drawn for each name and client. */
 export const policyOrder = (parts: Parts, policy: Policy): TargetOrder => targetOrder(policy, parts.standings, null)
 
 /**
- * With every target down, what no target ever gave is denied without waiting: else each search list would stall. Search
- * lists make host names (`google.com.<namespace>.svc...`) and, where a policy is for `svc` as a whole, Services of
- * namespaces that nobody has (`google.com.svc...`).
+ * With every target down or drained, what no target ever gave is denied without waiting: else each search list would
+ * stall or end there. Search lists make host names (`google.com.<namespace>.svc...`) and, where a policy is for `svc` as
+ * a whole, Services of namespaces that nobody has (`google.com.svc...`).
  */
 function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   const { order, service, isBelowService } = talk
-  if (!order.allDown || service === null) return null
+  const isNobodyLeft = order.allDown || order.excluded.length === order.order.length
+  if (!isNobodyLeft || service === null) return null
   // Who asks for a port or protocol means a Service.
   if (query.qname.charCodeAt(1) === underscore || parts.knownServices.has(service)) return null
   if (!isBelowService && isNamespaceKnown(parts, talk.match, parentOf(service)!)) return null
   const { policy } = talk.match
+  const isByHand = !order.allDown
+  const how = isByHand ? 'drained by the operator' : order.excluded.length > 0 ? 'down or drained' : 'down'
   const ede = {
-    code: EDE.NO_REACHABLE_AUTHORITY,
-    text: `${policy.name}: every target is down, and none ever gave this Service`
+    code: isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY,
+    text: `${policy.name}: every target is ${how}, and none ever gave this Service`
   }
   return denialByRule(parts, talk.match, query, doubtfulTtlSeconds, ede)
 }

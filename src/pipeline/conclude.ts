@@ -4,7 +4,7 @@ import { isOfSinglePod, readKubernetesName } from '../policy/kubernetes-name.ts'
 import { mergeSections, unionOf } from '../policy/merge.ts'
 import type { Target } from '../policy/policy.ts'
 import { whyLeftOut } from '../policy/standing.ts'
-import { EDE, RCODE } from '../wire/iana.ts'
+import { EDE, isAddressType, RCODE, typeToText } from '../wire/iana.ts'
 import { isAtOrBelow } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
 import {
@@ -19,7 +19,7 @@ import {
   type Ede
 } from './answer.ts'
 import { copyHasExpired } from './from-copy.ts'
-import { staticAddressSet } from './made-here.ts'
+import { noDataByRule, staticAddressSet } from './made-here.ts'
 import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
@@ -59,13 +59,21 @@ export function conclude(
   }
   const isByHand = decision.unreachable.every((target) => parts.standings.of(policy.targets[target]!) === 'drained')
   const code = isByHand ? EDE.BLOCKED : EDE.NO_REACHABLE_AUTHORITY
-  const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}` }]
+  const more =
+    decision.kind === 'unknown-type'
+      ? `; ${name(decision.target)} has the name, and was not asked for ${typeToText(query.qtype)} while it could be reached`
+      : ''
+  const ede: Ede[] = [{ code, text: `${policy.name}: ${why(decision.unreachable)}${more}` }]
   for (const target of decision.unreachable) {
     if (!copyHasExpired(parts, talk.match, policy.targets[target]!, query.qname)) continue
     ede.push({ code: EDE.INVALID_DATA, text: `our copy of the zone of ${name(target)} has expired` })
   }
   if (decision.kind === 'doubtful-denial') {
     return { ...withCaps(decision.reply, talk, ede), maxTtlSeconds: doubtfulTtlSeconds }
+  }
+  // Whoever asks for both kinds of addresses takes an error of one for both (musl).
+  if (decision.kind === 'unknown-type' && isAddressType(query.qtype)) {
+    return noDataByRule(parts, talk.match, query, doubtfulTtlSeconds, ...ede)
   }
   const failed = decision.unreachable.map((target) => talk.outcomes[target])
   if (failed.length > 0 && failed.every((outcome) => outcome?.kind === 'unreachable' && outcome.isCached)) {

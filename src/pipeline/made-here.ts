@@ -1,5 +1,5 @@
 /** Answers that no zone and no peer gives: static addresses of a policy, and denials by rule. */
-import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
+import { EDE, isAddressType, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isIPv6 } from 'node:net'
 import { aaaaRdata, aRdata, soaRdata } from '../wire/rdata.ts'
 import { isAtOrBelow, joinLabels, type DomainName } from '../wire/name.ts'
@@ -37,7 +37,7 @@ export function staticAddressSet(
   type: number,
   addresses: readonly string[]
 ): RRset | null {
-  if (type !== RRTYPE.A && type !== RRTYPE.AAAA) return null
+  if (!isAddressType(type)) return null
   const wanted = addresses.filter((address) => isIPv6(address) === (type === RRTYPE.AAAA))
   if (wanted.length === 0) return null
   const ttlSeconds = policy.maxTtlSeconds ?? staticAddressTtlSeconds
@@ -62,19 +62,36 @@ export function staticAddressAnswer(
 }
 
 /** NXDOMAIN that no target confirmed, with the SOA of our own zone where the name lies in one. */
-export function denialByRule(parts: Parts, match: PolicyMatch, query: Query, ttlSeconds: number, ede: Ede): Answer {
+export function denialByRule(
+  parts: Parts,
+  match: PolicyMatch,
+  query: Query,
+  ttlSeconds: number,
+  ...ede: readonly Ede[]
+): Answer {
   const zone = parts.own.zones.find(query.qname)
   const soa =
     zone !== null && isAtOrBelow(query.qname, zone.apex) ? zone.negativeSoa : madeUpSoa(match.dnsName, ttlSeconds)
   const sections = { rcode: RCODE.NXDOMAIN, answer: [], authority: [soa], additional: [] }
-  return answerOf(sections, { maxTtlSeconds: ttlSeconds, ede: [ede], policy: match.policy.name })
+  return answerOf(sections, { maxTtlSeconds: ttlSeconds, ede, policy: match.policy.name })
 }
 
 /** NODATA where `allDown: closed` keeps back the addresses of a target without a healthy endpoint. */
 export function closedByRule(parts: Parts, match: PolicyMatch, query: Query): Answer {
   const { name, maxNegativeTtlSeconds } = match.policy
   const ede = { code: EDE.OTHER, text: `${name}: no endpoint is healthy, and \`allDown\` is closed` }
-  const denial = denialByRule(parts, match, query, maxNegativeTtlSeconds, ede)
+  return noDataByRule(parts, match, query, maxNegativeTtlSeconds, ede)
+}
+
+/** NODATA that no target confirmed. */
+export function noDataByRule(
+  parts: Parts,
+  match: PolicyMatch,
+  query: Query,
+  ttlSeconds: number,
+  ...ede: readonly Ede[]
+): Answer {
+  const denial = denialByRule(parts, match, query, ttlSeconds, ...ede)
   return { ...denial, sections: { ...denial.sections, rcode: RCODE.NOERROR } }
 }
 

@@ -1,6 +1,7 @@
 /** What the answer cache holds of one target's answers, as the pipeline sees it. */
 import { answerKey } from '../cache/answer-cache.ts'
 import type { TargetId } from '../policy/policy.ts'
+import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import { answerOf, unlimitedTtlSeconds, type Answer } from './answer.ts'
 import type { Parts } from './parts.ts'
@@ -66,6 +67,29 @@ export function remembered(
   const ageSeconds = Math.floor(ageMs / 1000)
   const maxTtlSeconds = capSeconds >= unlimitedTtlSeconds ? unlimitedTtlSeconds : capSeconds - ageSeconds
   return { kind: 'fresh', answer: answerOf(sections, { origin, ageSeconds, maxTtlSeconds, isEmpty }) }
+}
+
+/** Types that are looked up to see whether a target has a name: those that clients ask for. */
+const usualTypes: readonly number[] = [RRTYPE.A, RRTYPE.AAAA, RRTYPE.SRV]
+
+/**
+ * Whether the target's last word on a name that is still of use, by other types than the asked one, was that it exists.
+ * A few look-ups, which only a query that nobody answered is worth.
+ */
+export function isNameHeld(parts: Parts, question: TargetQuestion, query: Query): boolean {
+  const nowMs = parts.clock.nowMs()
+  let isHeld = false
+  let newestMs = Number.NEGATIVE_INFINITY
+  for (const type of usualTypes.includes(question.type) ? usualTypes : [question.type, ...usualTypes]) {
+    const hit = parts.cache.peek(keyOf({ ...question, type }, query), nowMs)
+    if (hit === null || hit.entry.kind === 'failure') continue
+    // An alias whose end is missing: the type was asked for, and what came of it is of no use.
+    if (type === question.type && hit.entry.kind !== 'nxdomain') return false
+    if (hit.entry.storedAtMs < newestMs) continue
+    newestMs = hit.entry.storedAtMs
+    isHeld = hit.entry.kind !== 'nxdomain'
+  }
+  return isHeld
 }
 
 /** Failures are kept beside answers, not over them: the last good answer must survive to be served stale. */

@@ -15,6 +15,7 @@ import { answerFromZone } from './from-zone.ts'
 import type { Parts } from './parts.ts'
 import { lastAnswer, peerOutcome, peerOutcomeFromMemory, type Outcome, type PeerRoute } from './peer-target.ts'
 import type { Query } from './query.ts'
+import { isNameHeld } from './remembered.ts'
 import { refreshStale } from './refresh-stale.ts'
 
 /** One query under one policy: what has been found out so far. */
@@ -154,6 +155,13 @@ export function staleOf(parts: Parts, query: Query, match: PolicyMatch, target: 
   const outcome = peerOutcomeFromMemory(parts, query, route, theirs, query.qtype)
   if (outcome !== null) return outcome.kind === 'unreachable' ? outcome.stale : outcome.reply
   return lastAnswer(parts, query, route, theirs, query.qtype)
+}
+
+/** Whether the target has the name by what is held of it, also of other types, and of whatever it was asked for. */
+export function isKnownToHave(parts: Parts, query: Query, match: PolicyMatch, target: Target): boolean {
+  if (target.peer === null || parts.standings.of(target) === 'drained') return false
+  const name = toTheirs(query.qname, zoneMapping(match.mappedZone, target))
+  return name !== null && isNameHeld(parts, { target: target.id, name, type: query.qtype }, query)
 }
 
 const standingsToAsk: ReadonlySet<TargetStanding> = new Set(['up', 'unknown', 'returning'])

@@ -29,6 +29,8 @@ export type Decision<Reply> =
   | Readonly<{ kind: 'stale'; target: number; reply: Reply; unreachable: readonly number[] }>
   /** One target's denial while another one could not be reached: short-lived. */
   | Readonly<{ kind: 'doubtful-denial'; target: number; reply: Reply; unreachable: readonly number[] }>
+  /** A target that can't be reached has the name, by what it said of other types; nothing is known of this one. */
+  | Readonly<{ kind: 'unknown-type'; target: number; unreachable: readonly number[] }>
   /** Nobody said anything usable. */
   | Readonly<{ kind: 'failure'; unreachable: readonly number[] }>
 
@@ -130,4 +132,23 @@ function nobodyHasIt<Reply>(
     }
   }
   return { kind: 'failure', unreachable }
+}
+
+/**
+ * A target *has* a name if any type exists there. So where one that can't be reached has it by what it said of other
+ * types, nobody else's denial is given, nor one that is older.
+ *
+ * @param isKnownToHave whether the last word of a target on the name, of whatever type, was that it exists.
+ * @param isNameError whether a stale reply denies the name as a whole.
+ */
+export function heedingOtherTypes<Reply>(
+  decision: Decision<Reply>,
+  isKnownToHave: (target: number) => boolean,
+  isNameError: (reply: Reply) => boolean
+): Decision<Reply> {
+  if (decision.kind === 'ask' || decision.kind === 'use' || decision.kind === 'merge') return decision
+  if (decision.kind === 'stale' && !isNameError(decision.reply)) return decision
+  const { unreachable } = decision
+  const target = unreachable.find(isKnownToHave)
+  return target === undefined ? decision : { kind: 'unknown-type', target, unreachable }
 }

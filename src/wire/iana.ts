@@ -36,6 +36,8 @@ export const EDE = {
 const typeNames = new Map<number, string>(Object.entries(RRTYPE).map(([name, number]) => [number, name]))
 const rcodeNames = new Map<number, string>(Object.entries(RCODE).map(([name, number]) => [number, name]))
 
+export const isAddressType = (type: number): boolean => type === RRTYPE.A || type === RRTYPE.AAAA
+
 /** The type's mnemonic, or `TYPE65400` for one without. RFC 3597 §5. */
 export const typeToText = (type: number): string => typeNames.get(type) ?? `TYPE${type}`
 

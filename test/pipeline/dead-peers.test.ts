@@ -1,6 +1,7 @@
 // All targets down, or drained: what is denied at once, what is given of before, and what the client is told.
 import { test } from 'tap'
 import { ask, delay, until } from '../support/in-process.ts'
+import type { Target } from '../../src/policy/policy.ts'
 import { startStubPeer } from '../support/stub-peer.ts'
 import { below, peer, policy, quickProbes, recordsOf, startB, stub } from './two-peers.ts'
 
@@ -92,4 +93,31 @@ test('drained targets are not asked, nothing they said is given, and the client 
   t.match(refused.ede, [{ code: 15, text: /a: drained by the operator/ }])
   t.equal((await ask(b, below('web'))).text, '10.1.2.20', 'the next one')
   t.equal(a.queries.length, asked)
+})
+
+test('with every target drained, or drained and down, search lists go on as with dead ones', async (t) => {
+  const [a, c] = [await stub(t, recordsOf('172.30.1')), await stub(t, recordsOf('172.30.2'))]
+  const b = await startB(t, peer('a', a) + peer('c', c), policy('p', 'backend.svc.cluster.local', '[a, c]'))
+  t.equal((await ask(b, below('api'))).text, '172.30.1.1')
+  const { parts } = b.server.dataPlane
+  const asked = a.queries.length + c.queries.length
+  const rows = [
+    { c: 'drained', code: 15, text: 'p: every target is drained by the operator, and none ever gave this Service' },
+    { c: 'down', code: 22, text: 'p: every target is down or drained, and none ever gave this Service' }
+  ] as const
+  for (const row of rows) {
+    const standings = { ...parts.standings, of: ({ peer: name }: Target) => (name === 'a' ? 'drained' : row.c) }
+    b.server.dataPlane.use({ ...parts, standings })
+    for (const type of ['A', 'AAAA', 'SRV']) {
+      const denied = await ask(b, below('google.com'), { type })
+      t.equal(denied.text, 'NXDOMAIN', `${row.c}: ${type}`)
+      t.equal(denied.ttl, 1, `${row.c}: ${type}`)
+      t.same(denied.ede, [{ code: row.code, text: row.text }], `${row.c}: ${type}`)
+    }
+    t.equal(a.queries.length + c.queries.length, asked, 'nobody is asked')
+  }
+  b.server.dataPlane.use({ ...parts, standings: { ...parts.standings, of: () => 'drained' } })
+  const known = await ask(b, `pod-7.${below('api')}`)
+  t.equal(known.text, 'SERVFAIL', 'below a Service that they gave')
+  t.match(known.ede, [{ code: 15 }])
 })

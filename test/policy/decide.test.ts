@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import fc from 'fast-check'
-import { decide, type Decision, type TargetOutcome } from '../../src/policy/decide.ts'
+import { decide, heedingOtherTypes, type Decision, type TargetOutcome } from '../../src/policy/decide.ts'
 import type { NextReason } from '../../src/policy/policy.ts'
 
 type Outcome = TargetOutcome<string>
@@ -111,4 +111,26 @@ test('decide, whatever the targets say', async (t) => {
     { seed: 20_261_130 }
   )
   t.pass('the rules hold for 100 random tables')
+})
+
+test('heedingOtherTypes gives nobody’s denial where a target that can’t be reached has the name', (t) => {
+  const want = { kind: 'unknown-type', target: 1, unreachable: [0, 1] } as const
+  const cases: { name: string; decision: Decision<string>; known: number[]; end?: Decision<string> }[] = [
+    { name: 'another one denies it', decision: { kind: 'doubtful-denial', target: 2, reply: 'b', unreachable: [0, 1] }, known: [1], end: want },
+    { name: 'nobody said anything', decision: { kind: 'failure', unreachable: [0, 1] }, known: [1], end: want },
+    { name: 'an older denial', decision: { kind: 'stale', target: 0, reply: 'NXDOMAIN', unreachable: [0, 1] }, known: [1], end: want },
+    { name: 'an older answer', decision: { kind: 'stale', target: 0, reply: 'old', unreachable: [0, 1] }, known: [1] },
+    { name: 'one that was reached', decision: { kind: 'failure', unreachable: [0] }, known: [1] },
+    { name: 'somebody has it', decision: { kind: 'use', target: 2, reply: 'b' }, known: [0, 1, 2] },
+    { name: 'nobody is known to have it', decision: { kind: 'failure', unreachable: [0, 1] }, known: [] }
+  ] // prettier-ignore
+  for (const { name, decision, known, end = decision } of cases) {
+    const isKnown = (target: number): boolean => known.includes(target)
+    t.same(
+      heedingOtherTypes(decision, isKnown, (reply) => reply === 'NXDOMAIN'),
+      end,
+      name
+    )
+  }
+  t.end()
 })
