@@ -3,7 +3,7 @@
 //
 // A clone may be opened with an old Node only. So this file uses nothing that Node 18 lacks: it installs
 // what is missing (`npm ci`), puts node_modules/.bin (which holds a current `node`) first on PATH, and hands over.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join, delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,10 +13,11 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const bin = join(root, 'node_modules', '.bin')
 const [task, ...rest] = process.argv.slice(2)
 
+const withBin = () => ({ ...process.env, PATH: bin + delimiter + process.env.PATH })
+
 /** Runs a command to its end in the project's root, and gives its exit code. */
 function attempt(command, args) {
-  const path = bin + delimiter + process.env.PATH
-  const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } })
+  const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env: withBin() })
   if (done.error !== undefined) console.error(`${command}: ${done.error.message}`)
   return done.status ?? 1
 }
@@ -31,20 +32,34 @@ const node = (...args) => run(join(bin, 'node'), args)
 
 const build = () => buildInto(root, (folder) => node(join(bin, 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder))
 
-/** All three, even if the first one fails; the last line counts them as every suite's does. */
-const check = () => {
-  const checks = {
-    types: () => attempt(join(bin, 'node'), [join(bin, 'tsc'), '--noEmit']),
-    lint: () => attempt('oxlint', ['--type-aware', '--deny-warnings']),
-    format: () => attempt('prettier', ['--check', '--log-level', 'warn', '.'])
-  }
-  const failed = Object.keys(checks).filter((name) => {
-    const status = checks[name]()
-    console.log(`${status === 0 ? 'ok  ' : 'FAIL'} ${name}`)
-    return status !== 0
+/** Runs a command beside others: what it says comes at its end, with its exit code. */
+const beside = (command, args) =>
+  new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, env: withBin(), stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = []
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
+    child.on('error', (error) => resolve({ status: 1, output: `${command}: ${error.message}\n` }))
+    child.on('close', (code) => resolve({ status: code ?? 1, output: Buffer.concat(output).toString() }))
   })
-  console.log(`${Object.keys(checks).length - failed.length} passed, ${failed.length} failed`)
-  process.exitCode = failed.length > 0 ? 1 : 0
+
+/** All three at once, even if one fails; the last line counts them as every suite's does. */
+const check = async () => {
+  const checks = {
+    types: ['node', [join(bin, 'tsc'), '--noEmit', '--pretty']],
+    lint: ['oxlint', ['--type-aware', '--deny-warnings']],
+    format: ['prettier', ['--check', '--log-level', 'warn', '.']]
+  }
+  const running = Object.entries(checks).map(([name, [command, args]]) => {
+    return { name, result: beside(join(bin, command), args) }
+  })
+  let failed = 0
+  for (const { name, result } of running) {
+    const { status, output } = await result
+    if (status !== 0) failed++
+    console.log(`${status === 0 ? '' : output}${status === 0 ? 'ok  ' : 'FAIL'} ${name}`)
+  }
+  console.log(`${running.length - failed} passed, ${failed} failed`)
+  process.exitCode = failed > 0 ? 1 : 0
 }
 
 const tasks = {
@@ -74,4 +89,4 @@ if (!existsSync(join(bin, 'node')) || !existsSync(join(bin, 'tap'))) {
   // `prepare` would build now; this task builds for itself where it needs to.
   run('npm', ['ci', '--ignore-scripts=false', '--no-audit', '--no-fund'])
 }
-tasks[task]()
+await tasks[task]()

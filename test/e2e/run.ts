@@ -1,7 +1,7 @@
 /**
  * Runs the slow suites, each as its own process, and adds up what they count: `node test/e2e/run.ts [name...]`, for
  * instance `story` or `mutated`. Those that look at how late clients are answered come first and run alone. Then those that
- * mostly wait run beside the others, which follow one another; what they say is shown when they end.
+ * mostly wait run, two at a time, beside the others, which follow one another; what they say is shown when they end.
  *
  * A suite is a file of this folder, and a minute of mutated packets. Its last line is `N passed, N failed`; files named
  * `*.test.ts` run under tap, whose reporter prints it. A suite that prints none counts as one failure, and so does one
@@ -17,13 +17,14 @@ const suiteTimeoutMs = 300_000
 
 /** Suites that look at tenths of a second: nothing of ours runs beside them. */
 const alone = new Set(['failover.test.ts', 'freshness.test.ts'])
-/** Suites that spend their time on timeouts and rates, not on the processor. */
-const mostlyWaiting = new Set([
-  'endpoint-probes.test.ts',
-  'leases.test.ts',
+/** Suites that spend their time on timeouts, rates and disks, not on the processor; the longest first. */
+const mostlyWaiting = [
   'live-faults.test.ts',
+  'endpoint-probes.test.ts',
+  'image.test.ts',
+  'leases.test.ts',
   'mutated-packets.ts'
-])
+]
 
 type Suite = Readonly<{ name: string; args: readonly string[] }>
 type Counts = { passed: number; failed: number; skipped: number }
@@ -79,8 +80,9 @@ const total: Counts = { passed: 0, failed: 0, skipped: 0 }
 const summary: string[] = []
 const chosen = suites.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)))
 
-async function runAll(of: readonly Suite[], isShownAtOnce: boolean): Promise<void> {
-  for (const suite of of) {
+/** Takes suites from the list until it is empty; several may do so at once. */
+async function runAll(left: Suite[], isShownAtOnce: boolean): Promise<void> {
+  for (let suite = left.shift(); suite !== undefined; suite = left.shift()) {
     const held: string[] = [`\n== ${suite.name}\n`]
     const show = (text: string): void => void (isShownAtOnce ? process.stdout.write(text) : held.push(text))
     if (isShownAtOnce) process.stdout.write(held.pop()!)
@@ -95,10 +97,14 @@ async function runAll(of: readonly Suite[], isShownAtOnce: boolean): Promise<voi
   }
 }
 
-const waiting = chosen.filter(({ name }) => mostlyWaiting.has(name))
-const working = chosen.filter(({ name }) => !mostlyWaiting.has(name) && !alone.has(name))
+const waiting = mostlyWaiting.flatMap((name) => chosen.filter((suite) => suite.name === name))
+const working = chosen.filter(({ name }) => !mostlyWaiting.includes(name) && !alone.has(name))
 await runAll(chosen.filter(({ name }) => alone.has(name)), true) // prettier-ignore
-await Promise.all([runAll(working, true), runAll(waiting, working.length === 0)])
+await Promise.all([
+  runAll(working, true),
+  runAll(waiting, working.length + waiting.length === 1),
+  runAll(waiting, false)
+])
 if (summary.length === 0) {
   total.failed = 1
   summary.push(`no suite is called ${wanted.join(' or ')}`)

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { test, type Test } from 'tap'
 import { freePort } from '../support/free-port.ts'
 import { ask, clusterB, startInProcess, until } from '../support/in-process.ts'
+import { quickClock } from '../support/loop-clock.ts'
 import { service } from '../support/objects.ts'
 
 /** Something that listens on one port of several addresses of the loopback network. */
@@ -18,6 +19,8 @@ async function listenOn(t: Test, addresses: readonly string[], port: number): Pr
 }
 
 const slow = 110_000
+/** Checks come every five seconds, and what they ask is here. */
+const clock = quickClock(5)
 
 test('static addresses: the unhealthy one is left out, and comes back', { timeout: slow }, async (t) => {
   const port = await freePort()
@@ -33,7 +36,8 @@ policies:
   - {name: open, dnsName: open.example, allDown: open, targets: [${fixed}, {addresses: [127.0.0.99]}]}
   - {name: closed, dnsName: closed.example, allDown: closed, targets: [${fixed}, {addresses: [127.0.0.99]}]}`,
       ', probes: on'
-    )
+    ),
+    { clock }
   )
   const answers = async (): Promise<string> =>
     (await Promise.all(['next', 'alone', 'open', 'closed'].map(async (name) => (await ask(b, `${name}.example`)).text))).join(' | ') // prettier-ignore
@@ -69,7 +73,7 @@ policies:
   - {name: next, dnsName: backend.svc.cluster.local, targets: [local, {addresses: [127.0.0.99]}]}`,
         `, probes: ${probes}`
       )
-    const b = await startInProcess(t, config('on'), { objects, watchConfig: true })
+    const b = await startInProcess(t, config('on'), { objects, watchConfig: true, clock })
     const answer = async (): Promise<string> => (await ask(b, 'api.backend.svc.cluster.local')).text
     t.equal(await answer(), '127.0.0.21')
     servers.get('127.0.0.21')!.close()

@@ -12,6 +12,7 @@ import * as dnsPacket from 'dns-packet'
 import type { Answer, DecodedPacket, RecordType } from 'dns-packet'
 import DNS from 'dns2'
 import type { Test } from 'tap'
+import type { Clock } from '../../src/base/clock.ts'
 import { silentLog, type Logger } from '../../src/base/log.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { RunningServer } from '../../src/main.ts'
@@ -50,7 +51,14 @@ const head = (folder: string, port: number): string =>
 export async function startInProcess(
   t: Test,
   config: string,
-  options: { objects?: readonly object[]; port?: number; isUnread?: boolean; watchConfig?: boolean; log?: Logger } = {}
+  options: {
+    objects?: readonly object[]
+    port?: number
+    isUnread?: boolean
+    watchConfig?: boolean
+    log?: Logger
+    clock?: Clock
+  } = {}
 ): Promise<InProcessServer> {
   const folder = mkdtempSync(join(tmpdir(), 'peerdns-in-process-'))
   const manifests = join(folder, 'objects.yaml')
@@ -63,7 +71,7 @@ export async function startInProcess(
   if (options.objects !== undefined || options.isUnread !== true) writeObjects(options.objects ?? [])
   writeConfig(config)
   const loaded = loadConfig(file, loadOptions())
-  const server = new RunningServer(loaded, loopClock, options.log ?? silentLog)
+  const server = new RunningServer(loaded, options.clock ?? loopClock, options.log ?? silentLog)
   const stop = (): Promise<void> => server.stop({ force: true })
   t.teardown(async () => {
     await stop()
