@@ -64,7 +64,7 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
   return { errors, warnings, summary }
 }
 
-const warningText = ({ file, line, column, path, message }: ConfigProblem): string =>
+export const warningText = ({ file, line, column, path, message }: ConfigProblem): string =>
   `${file}:${line}:${column}: warning: ${path}: ${message}`
 
 function placedText({ file, line, column, reason, object }: ManifestProblem, level: 'error' | 'warning'): string {

@@ -30,15 +30,16 @@ export function addCheck(program: Command, io: CommandIo): void {
 }
 
 async function runCheck(io: CommandIo, { config: file, strict, manifests }: CheckOptions): Promise<void> {
-  const [{ loadForServing }, { problemToText }, { counted, findingsOf }] = await Promise.all([
+  const [{ loadForServing }, { ConfigError, problemToText }, { counted, findingsOf, warningText }] = await Promise.all([
     import('./load.ts'),
     import('../config/problem.ts'),
     import('./check-findings.ts')
   ])
   const config = loadForServing(file)
-  if (!('cluster' in config)) {
-    for (const problem of config) io.err(`${problemToText(problem)}\n`)
-    throw answerIsNo(counted(config.length, 'error'))
+  if (config instanceof ConfigError) {
+    for (const problem of config.problems) io.err(`${problemToText(problem)}\n`)
+    for (const warning of config.warnings) io.err(`${printable(warningText(warning))}\n`)
+    throw answerIsNo(counted(config.problems.length, 'error'))
   }
   const { errors, warnings, summary } = await findingsOf(config, manifests)
   for (const line of [...errors, ...warnings]) io.err(`${printable(line)}\n`)

@@ -96,7 +96,10 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
     })
   }
   if (problems.length > 0) {
-    throw new ConfigError(problems.sort((one, other) => one.line - other.line || one.column - other.column))
+    throw new ConfigError(
+      problems.sort((one, other) => one.line - other.line || one.column - other.column),
+      warnings
+    )
   }
   const absolute = resolve(file)
   const content = fileSchema.parse(source.content)

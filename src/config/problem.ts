@@ -17,13 +17,15 @@ export type ConfigProblem = Readonly<{
   expected?: string
 }>
 
-/** A wrong configuration: every problem that was found, in the file's order. */
+/** A wrong configuration: every problem that was found, in the file's order, and what is only worth a warning. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
-  constructor(problems: readonly ConfigProblem[]) {
+  readonly warnings: readonly ConfigProblem[]
+  constructor(problems: readonly ConfigProblem[], warnings: readonly ConfigProblem[] = []) {
     super(problems.map(problemToText).join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
+    this.warnings = warnings
   }
 }
 

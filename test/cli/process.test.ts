@@ -82,6 +82,13 @@ test('check', async (t) => {
       code: 1,
       err: /config\.yaml:7:\d+: cache\.maxTtl: [^\n]*no unit[^]*config\.yaml:8:\d+: peers\.x\.servers[^]*peerdns: 2 errors\n$/
     },
+    {
+      name: 'a mistake, and what is only worth a warning',
+      manifests: {},
+      rest: 'peers: {x: {servers: ["192.0.2.1:53"], lease: 5s}}\nlameDuck: 5\n',
+      code: 1,
+      err: /config\.yaml:8:\d+: lameDuck: [^\n]*\n[^\n]*config\.yaml:7:\d+: warning: peers\.x\.lease: [^\n]*\npeerdns: 1 error\n$/
+    },
     { name: 'what this version cannot do', manifests: {}, rest: 'threads: 2', code: 1, err: /config\.yaml:7:1: threads: this version does not do it yet/ },
     {
       name: 'an object that is left out',
