@@ -69,6 +69,8 @@ function manifestsSource(paths: readonly string[], { zones, clock, log }: Source
     clock,
     onEvents: (events, originAtMs) => zones.apply(events, originAtMs),
     onComplete: () => tellWhole?.(),
+    onEmptied: (file, objects) =>
+      log.warn({ file, objects }, 'a manifest holds nothing any more: its objects are gone'),
     onProblems: (problems) => {
       // The whole list comes whenever it changes; each problem is logged once.
       for (const problem of problems) {

@@ -406,9 +406,16 @@ test('ManifestsSource follows each exchange of a mounted ConfigMap', async (t) =
 test('ManifestsSource does not take a file for empty that is being written anew', async (t) => {
   const folder = t.testdir({ 'a.yaml': service('api', '10.0.0.1') })
   const path = join(folder, 'a.yaml')
-  const heard = listen(t, { paths: [folder] })
+  const emptied: unknown[] = []
+  let problems: readonly string[] = []
+  const heard = listen(t, {
+    paths: [folder],
+    onEmptied: (path, objects) => emptied.push([path, objects]),
+    onProblems: (all) => (problems = all.map(({ file, reason }) => `${file}: ${reason}`))
+  })
   await heard.source.start()
   heard.events.length = 0
+  const says = `${path}: the file is empty; what it held before stays in use until it has been empty for 2 s`
   const rows: { name: string; empty: () => void }[] = [
     { name: 'emptied in place', empty: () => writeFileSync(path, '') },
     { name: 'removed and made anew', empty: () => (rmSync(path), writeFileSync(path, '')) },
@@ -418,9 +425,12 @@ test('ManifestsSource does not take a file for empty that is being written anew'
     empty()
     await sleep(1_200)
     t.strictSame(heard.events, [], `${name}: empty for a moment`)
+    t.strictSame(problems, [says], `${name}: and that is said meanwhile`)
     writeFileSync(path, service('api', `10.0.1.${index}`))
     t.ok((await until(() => heard.events.length > 0)) < 1_000)
     t.strictSame(heard.events.splice(0), [`put Service/shop/api 10.0.1.${index}`], name)
+    t.ok((await until(() => problems.length === 0)) < 1_000, `${name}: all is well again`)
+    t.strictSame(emptied, [], name)
   }
   const emptiedAtMs = loopClock.nowMs()
   writeFileSync(path, '')
@@ -430,6 +440,13 @@ test('ManifestsSource does not take a file for empty that is being written anew'
   t.strictSame(heard.events, ['delete Service/shop/api'], 'empty for good')
   const tookMs = loopClock.nowMs() - emptiedAtMs
   t.ok(tookMs >= 2_000 && tookMs < 3_000, `after ${tookMs.toFixed()} ms`)
+  t.ok((await until(() => problems.length === 0)) < 1_000, 'which is no problem')
+  t.strictSame(emptied.splice(0), [[path, 1]], 'but is said')
+  writeFileSync(path, service('api', '10.0.2.1'))
+  await until(() => heard.events.length > 1)
+  writeFileSync(path, '# nothing\n')
+  await until(() => heard.events.length > 2)
+  t.strictSame(emptied, [[path, 1]], 'comments alone too, at once')
 })
 
 test('ManifestsSource lets others run after each object, and tells many in slices', async (t) => {

@@ -37,6 +37,8 @@ export type ManifestsSourceOptions = Readonly<{
   onComplete?: () => void
   /** Gets the whole list whenever it has changed. */
   onProblems?: (problems: readonly ManifestProblem[]) => void
+  /** A file that is there held so many objects, and holds none from now on. */
+  onEmptied?: (path: string, objects: number) => void
   /** Lets everything else in this thread run before the next object is parsed. */
   pause?: () => Promise<void>
 }>
@@ -196,7 +198,10 @@ export class ManifestsSource {
     this.#files.set(file.path, state)
     const isYoung = this.#options.clock.epochMs() - file.changedAtMs < timestampGrainMs
     const isEmptied = file.sizeOctets === 0 && state.parsed.objects.size > 0
-    if (isEmptied && this.#mayPass(file.path, emptyGraceMs)) return null
+    if (isEmptied && this.#mayPass(file.path, emptyGraceMs)) {
+      state.failure = [fileProblem(file.path, emptied)]
+      return null
+    }
     this.#doubtedSinceMs.delete(file.path)
     try {
       const content = await readManifestFile(file)
@@ -214,6 +219,8 @@ export class ManifestsSource {
         return null
       }
       state.failure = null
+      const { size } = state.parsed.objects
+      if (size > 0 && parsed.objects.size === 0) this.#options.onEmptied?.(file.path, size)
       return parsed
     } catch (error) {
       state.print = ''
@@ -331,6 +338,7 @@ export class ManifestsSource {
   }
 }
 
+const emptied = `the file is empty; what it held before stays in use until it has been empty for ${emptyGraceMs / 1000} s`
 const neverThere = 'no such file or folder; nothing is complete until it is there'
 const noLongerThere = 'no such file or folder any more; what it held stays in use until it is back'
 
