@@ -190,27 +190,6 @@ export type PolicyJson = Readonly<{
   lastChange: EventJson | null
 }>
 
-export type SimulatedOrderJson = Readonly<{
-  /** Ids of the targets that are asked, first one first. */
-  order: readonly string[]
-  /** Ids of those that count as unreachable. */
-  leftOut: readonly string[]
-  /** Share (0 to 1) of names and clients that each target is asked first for. */
-  firstShares: Readonly<Record<string, number>>
-}>
-
-export type SimulationJson = Readonly<{
-  policy: string
-  down: readonly string[]
-  /** For whom it holds; `region` is empty where none is known. */
-  client: Readonly<{ address: string; region: string }>
-  now: SimulatedOrderJson
-  ifDown: SimulatedOrderJson
-  /** Nobody could be asked: stale answers for so long, then SERVFAIL; null: somebody can. */
-  staleForSeconds: number | null
-  names: readonly Readonly<{ name: string; type: string; now: string; ifDown: string }>[]
-}>
-
 export type WouldChangeJson = Readonly<{
   /** Answers that would have been the same, and those that would not; TTLs are not looked at. */
   same: number

@@ -124,7 +124,7 @@ export type SimulationQuestion = Readonly<{
   policy: string
   /** Peers that are taken to be down. */
   down: readonly string[]
-  /** Who asks; null: the first address that the policy is for, or 127.0.0.1. */
+  /** Who asks; null: the first address that the policy is for, or 127.0.0.1, or anybody where `region` is given. */
   clientAddress: string | null
   /** Where who asks is taken to be; null: where `regions` has its address. */
   region: string | null
@@ -142,8 +142,8 @@ export type SimulatedOrder = Readonly<{
 }>
 
 export type Simulation = Readonly<{
-  /** For whom it holds. `region` '' where none is known. */
-  clientAddress: string
+  /** For whom it holds; null: whoever is in the region. `region` '' where none is known. */
+  clientAddress: string | null
   region: string
   now: SimulatedOrder
   ifDown: SimulatedOrder

@@ -11,12 +11,13 @@ import type { Config } from '../config/config.ts'
 import type { Override, OverrideAction } from '../operator/overrides.ts'
 import { typeToText } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
-import type { ActionJson, EventsJson, SimulationJson } from './api-types.ts'
+import type { ActionJson, EventsJson } from './api-types.ts'
 import type { Inspectable } from './inspectable.ts'
 import { presentEvent, presentOverride, presentOverrides } from './present-overrides.ts'
 import { errorReply, jsonReply, type AdminRequest, type Handler, type Reply } from './reply.ts'
 import { readNameOf, readOptionalAddress, refuseOthers } from './request-values.ts'
 import type { Route } from './router.ts'
+import type { SimulationJson } from './simulation-types.ts'
 
 const root = '/api/v1'
 
@@ -58,6 +59,8 @@ function simulateHandler(inspect: Inspectable): Handler {
   return async ({ params, query }) => {
     refuseOthers(query, ['down', 'name', 'client', 'region'])
     const policy = params['name']!
+    const policies = inspect.config().policies.map(({ name }) => name)
+    if (!policies.includes(policy)) return unknown('policy', policy, policies)
     const down = query.getAll('down')
     const names = query.getAll('name').map((name) => readNameOf('name', name))
     const config = inspect.config()
@@ -77,7 +80,7 @@ function simulateHandler(inspect: Inspectable): Handler {
     isRunning = true
     try {
       const result = await inspect.simulate({ policy, down, names, clientAddress, region })
-      if (result === null) return unknown('policy', policy, inspect.config().policies.map((it) => it.name)) // prettier-ignore
+      if (result === null) return unknown('policy', policy, policies)
       const answer: SimulationJson = {
         policy,
         down,
@@ -85,6 +88,7 @@ function simulateHandler(inspect: Inspectable): Handler {
         now: result.now,
         ifDown: result.ifDown,
         staleForSeconds: result.staleForSeconds,
+        areExamples: names.length === 0,
         names: result.names.map((one) => ({ ...one, name: nameToText(one.name), type: typeToText(one.type) }))
       }
       return jsonReply(200, answer)

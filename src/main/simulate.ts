@@ -1,4 +1,4 @@
-/** What a policy would do if peers were down: from what is known and cached now, without touching what is served. */
+/** What a policy does, and would do if peers were down: from what is known and cached now, without touching what is served. */
 import type { SimulatedOrder, Simulation, SimulationQuestion } from '../admin/inspectable.ts'
 import { StaleRefresh } from '../cache/stale-refresh.ts'
 import { simulatedDraws, simulatedNames } from '../base/limits.ts'
@@ -44,15 +44,19 @@ export async function simulate(server: RunningServer, question: SimulationQuesti
   }
   const { serveStaleSeconds } = server.config.cache
   const questions = question.names.length > 0 ? question.names.map(addressOf) : cachedQuestions(server, policy)
+  const answeredBothWays = async (one: Question): Promise<{ now: string; ifDown: string }> => {
+    const given = await answered(now, one, clientAddress, [])
+    const { down } = question
+    return { now: given, ifDown: down.length === 0 ? given : await answered(ifDown, one, clientAddress, down) }
+  }
   const names = await Promise.all(
     questions.map(async (one) => ({
       ...one,
-      now: await answered(now, one, clientAddress, []),
-      ifDown: await answered(ifDown, one, clientAddress, question.down)
+      ...(await answeredBothWays(one))
     }))
   )
   return {
-    clientAddress,
+    clientAddress: question.clientAddress === null && question.region !== null ? null : clientAddress,
     region,
     now: presentOrder(now, policy, clientAddress),
     ifDown: presentOrder(ifDown, policy, clientAddress),

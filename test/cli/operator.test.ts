@@ -90,7 +90,13 @@ test('policies simulate: order, shares and answers if a peer were down, and noth
   t.equal((await ask(where, api)).text, '172.30.1.0', 'clients notice nothing')
   t.match(await command(`policies simulate backend-from-a --down cluster-a --name own.default.svc.cluster.local ${api} -o json`, env), { code: 0, out: /"ifDown": "A 10\.1\.1\.20 from local"/ }) // prettier-ignore
   t.match(await command('policies simulate fixed --down cluster-a', env), { code: 0, out: /order then +addresses:10\.9\.0\.7\n/ }) // prettier-ignore
-  t.match(await command('policies simulate backend-from-a', env), { code: 2, err: /--down PEER/ })
+  t.match(out, /\nExamples: names that are cached of its targets\.\nNAME +TYPE +NOW +THEN\n/)
+  const present = await command('policies simulate backend-from-a', env)
+  t.match(present, { code: 0, out: /^policy +backend-from-a\nclient +127\.0\.0\.0\nregion +region-b\norder now +peer:cluster-a, local\nfirst now +peer:cluster-a 100%\n\nExamples: [^\n]*\nNAME +TYPE +NOW\n[^]*api\.backend\S+ +A +A 172\.30\.1\.0 from peer:cluster-a\n/ }) // prettier-ignore
+  const asked = await command(`policies simulate backend-from-a --name ${api}`, env)
+  t.match(asked, { code: 0, out: /100%\n\nNAME +TYPE +NOW\n/ }, 'names that were asked for are no examples')
+  t.match(await command('policies simulate nope', env), { code: 1, err: /no policy is called `nope`/ })
+  t.match(await command('policies simulate nope --down nobody --name ..', env), { code: 1, err: /no policy is called `nope`/ }) // prettier-ignore
   t.match(await command('policies simulate backend-from-a --down nope', env), { code: 1, err: /no peer is called `nope`/ }) // prettier-ignore
   t.match(await command('policies simulate nope --down cluster-a', env), { code: 1, err: /no policy is called `nope`/ })
   await command('policies disable backend-from-a', env)
@@ -119,7 +125,7 @@ peers: {a: {servers: ["127.0.0.1:1"]}}`,
   const rows: [string, RegExp][] = [
     [`near --name ${api}`, /client +127\.0\.0\.1\nregion +us-west\norder now +local, .*first now +local 100%.* A 10\.1\.1\.20 from local/s],
     [`near --name ${api} --client 192.0.2.9`, /client +192\.0\.2\.9\nregion +eu-west\norder now +addresses:10\.9\.0\.7, local, .*first now +addresses:10\.9\.0\.7 100%.* A 10\.9\.0\.7/s],
-    [`near --name ${api} --region us-central`, /region +us-central\norder now +addresses:10\.9\.0\.8, local, .*first now +addresses:10\.9\.0\.8 100%.* A 10\.9\.0\.8/s],
+    [`near --name ${api} --region us-central`, /client +any in this region\nregion +us-central\norder now +addresses:10\.9\.0\.8, local, .*first now +addresses:10\.9\.0\.8 100%.* A 10\.9\.0\.8/s],
     [`near --name ${api} --client 192.0.2.9 --region us-west -o json`, /"client": \{\s+"address": "192\.0\.2\.9",\s+"region": "us-west"/],
     ['some', /client +10\.8\.0\.0\n/]
   ] // prettier-ignore
