@@ -6,7 +6,8 @@
  * non-terminal above the hosts of that cluster.
  */
 import type { DomainName } from '../wire/name.ts'
-import { publishEndpoints } from './endpoints.ts'
+import { hostLabel, publishEndpoints } from './endpoints.ts'
+import { noHosts } from './plain-hosts.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
 import { nameBelow, RecordSets } from './record-sets.ts'
 import type { ServiceImport } from './service-objects.ts'
@@ -36,16 +37,17 @@ export function buildClustersetRecords(
     // Without an address there is nothing that a port could be at.
     if (serviceImport.ips.length === 0) names.push(owner)
     else addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
-    return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+    return { owner, state, sets: sets.finish(), hosts: noHosts, names, pointers, ttlSeconds }
   }
-  for (const { address, octets, hostLabel, ports, sourceCluster } of endpoints) {
+  for (const endpoint of endpoints) {
+    const { address, octets, ports, sourceCluster } = endpoint
     sets.addAddress(owner, octets)
     const clusterLabels = (sourceCluster === '' ? ownCluster : sourceCluster).split('.')
-    const host = nameBelow([hostLabel, ...clusterLabels], owner)
+    const host = nameBelow([hostLabel(endpoint), ...clusterLabels], owner)
     if (host === null) continue
     sets.addAddress(host, octets)
     pointers.push({ address, target: host })
     addTarget(openPorts(sets, owner, ports), host)
   }
-  return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+  return { owner, state, sets: sets.finish(), hosts: noHosts, names, pointers, ttlSeconds }
 }

@@ -10,7 +10,7 @@ import type { RRset } from '../wire/rr.ts'
 import { inOrder, octetsToText, toRRsets } from './record-sets.ts'
 
 /** One of rank 0, as nearly all are, stands there without anything around it. */
-type Contribution = RRset | Readonly<{ rank: number; rrset: RRset }>
+export type Contribution = RRset | Readonly<{ rank: number; rrset: RRset }>
 
 const rrsetOf = (contribution: Contribution): RRset => ('rank' in contribution ? contribution.rrset : contribution)
 const rankOf = (contribution: Contribution): number => ('rank' in contribution ? contribution.rank : 0)
@@ -46,13 +46,14 @@ export class Contributions {
     if (byOwner.size === 0) this.#byType.delete(rrset.type)
   }
 
-  /** What all contributors say together; null where there is none. */
-  merged(owner: DomainName, type: number): RRset | null {
+  /** What all contributors say together; null where there is none. @param more contributions that are held elsewhere. */
+  merged(owner: DomainName, type: number, more: readonly Contribution[] = []): RRset | null {
     const held = this.#byType.get(type)?.get(owner)
-    if (held === undefined) return null
-    if (!isList(held)) return rrsetOf(held)
-    const rank = Math.min(...held.map(rankOf))
-    const sets = held.filter((contribution) => rankOf(contribution) === rank).map(rrsetOf)
+    const all = held === undefined ? more : more.length === 0 ? listOf(held) : [...listOf(held), ...more]
+    if (all.length === 0) return null
+    if (all.length === 1) return rrsetOf(all[0]!)
+    const rank = Math.min(...all.map(rankOf))
+    const sets = all.filter((contribution) => rankOf(contribution) === rank).map(rrsetOf)
     if (sets.length === 1) return sets[0]!
     const ttlSeconds = Math.min(...sets.map((set) => set.ttlSeconds))
     const rdata = inOrder(sets.flatMap((set) => set.rdata.map(octetsToText)))

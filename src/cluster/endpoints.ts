@@ -8,8 +8,8 @@ export type PublishedEndpoint = Readonly<{
   address: string
   /** The address as RDATA, one character an octet. */
   octets: string
-  /** Its hostname, or else its address with dashes. */
-  hostLabel: string
+  /** '' where it has none. */
+  hostname: string
   ports: readonly Port[]
   /** The cluster id of an imported endpoint; '' for one of our own. */
   sourceCluster: string
@@ -31,13 +31,16 @@ export function publishEndpoints(groups: readonly EndpointGroup[] | null, publis
   return { endpoints, state: endpoints.length === 0 ? 'empty' : 'present' }
 }
 
+/** The first label of an endpoint's own name: its hostname, or else its address with dashes. */
+export const hostLabel = ({ hostname, address }: PublishedEndpoint): string =>
+  hostname === '' ? addressToLabel(address) : hostname
+
 function select(groups: readonly EndpointGroup[], isWanted: (state: EndpointState) => boolean): PublishedEndpoint[] {
   const published: PublishedEndpoint[] = []
   for (const { endpoints, ports, sourceCluster } of groups) {
     for (const { address, hostname, state } of endpoints) {
       if (!isWanted(state)) continue
-      const hostLabel = hostname === '' ? addressToLabel(address) : hostname
-      published.push({ address, octets: addressOctets(address), hostLabel, ports, sourceCluster })
+      published.push({ address, octets: addressOctets(address), hostname, ports, sourceCluster })
     }
   }
   return published

@@ -7,6 +7,7 @@ import type { DomainName } from '../wire/name.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { EditBatch } from './edit-batch.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
+import { noHosts } from './plain-hosts.ts'
 import { PointerRecords } from './pointer-records.ts'
 import { RecordSets } from './record-sets.ts'
 import type { Service } from './service-objects.ts'
@@ -133,7 +134,7 @@ class ExportZone {
       this.#address === 'endpoints'
         ? // As of a headless Service, with the ports that the endpoints listen on.
           buildServiceRecords({ ...service, serviceType: 'headless' }, groups, this.store.apex, this.#ttlSeconds)!
-        : { ...records, sets: loadBalancerSets(service, records).finish() }
+        : { ...records, sets: loadBalancerSets(service, records).finish(), hosts: noHosts }
     // The Service exists, also where it has no such address.
     return made.sets.length === 0 ? { ...made, names: [records.owner] } : { ...made, names: [] }
   }

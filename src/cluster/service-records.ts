@@ -8,9 +8,10 @@ import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
 import { addressOctets } from './address.ts'
-import { publishEndpoints } from './endpoints.ts'
+import { hostLabel, publishEndpoints } from './endpoints.ts'
 import type { PublishedEndpoint } from './endpoints.ts'
 import type { EndpointGroup } from './endpoint-objects.ts'
+import { arePlain, noHosts, plainAddress, type PlainHosts } from './plain-hosts.ts'
 import { nameBelow, portOctets, RecordSets } from './record-sets.ts'
 import type { DraftSet } from './record-sets.ts'
 import type { Port, Service, ServiceImport } from './service-objects.ts'
@@ -22,9 +23,13 @@ export type ServiceRecords = Readonly<{
   /** The Service's name in the zone. */
   owner: DomainName
   state: ServiceState
+  /** All RRsets but those of the hosts. */
   sets: readonly DraftSet[]
+  /** Endpoints that have a name of their own, with an A record, and a PTR record that points there. */
+  hosts: PlainHosts
   /** Names that exist without records. */
   names: readonly DomainName[]
+  /** All PTR records but those of the hosts. */
   pointers: readonly Pointer[]
   ttlSeconds: number
 }>
@@ -52,19 +57,20 @@ export function addTarget(ports: readonly PortRecords[], target: DomainName): vo
   }
 }
 
-/** Writes an endpoint's address at its own name, where its PTR record points; null where that would be too long. */
-function addEndpointName(
+/** An endpoint's own name; null where that would be too long. */
+const hostName = (endpoint: PublishedEndpoint, owner: DomainName): DomainName | null =>
+  nameBelow([hostLabel(endpoint)], owner)
+
+/** Writes an endpoint's address at its own name, where its PTR record points. */
+function addHostName(
   sets: RecordSets,
-  owner: DomainName,
-  { address, octets, hostLabel }: PublishedEndpoint,
+  host: DomainName | null,
+  endpoint: PublishedEndpoint,
   pointers: Pointer[]
-): DomainName | null {
-  const host = nameBelow([hostLabel], owner)
-  if (host !== null) {
-    sets.addAddress(host, octets)
-    pointers.push({ address, target: host })
-  }
-  return host
+): void {
+  if (host === null) return
+  sets.addAddress(host, endpoint.octets)
+  pointers.push({ address: endpoint.address, target: host })
 }
 
 /**
@@ -85,15 +91,26 @@ export function buildServiceRecords(
   const pointers: Pointer[] = []
   const { endpoints, state } = publishEndpoints(groups, service.publishesNotReady)
   const names: DomainName[] = []
+  const hosts = new Set<number>()
+  const hasPlainHosts = arePlain(endpoints, owner)
+  /** Gives the endpoint a name of its own. */
+  const addHost = (endpoint: PublishedEndpoint): void => {
+    const address = hasPlainHosts ? plainAddress(endpoint) : null
+    if (address === null) addHostName(sets, hostName(endpoint, owner), endpoint, pointers)
+    else hosts.add(address)
+  }
 
   if (service.externalName !== null) {
     sets.add(owner, RRTYPE.CNAME, service.externalName)
   } else if (service.serviceType === 'headless') {
     let ports: readonly Port[] | null = null
     let opened: readonly PortRecords[] = []
+    const addresses = [sets.open(owner, RRTYPE.A), sets.open(owner, RRTYPE.AAAA)] as const
     for (const endpoint of endpoints) {
-      sets.addAddress(owner, endpoint.octets)
-      const host = addEndpointName(sets, owner, endpoint, pointers)
+      const { octets } = endpoint
+      addresses[octets.length === 4 ? 0 : 1].push(octets)
+      addHost(endpoint)
+      const host = hostName(endpoint, owner)
       if (host === null) continue
       // Endpoints of one slice share the very same list.
       if (endpoint.ports !== ports) opened = openPorts(sets, owner, (ports = endpoint.ports))
@@ -104,9 +121,17 @@ export function buildServiceRecords(
     names.push(owner)
   } else {
     addVirtualAddresses(sets, owner, service.clusterIPs, service.ports, pointers)
-    for (const endpoint of endpoints) addEndpointName(sets, owner, endpoint, pointers)
+    for (const endpoint of endpoints) addHost(endpoint)
   }
-  return { owner, state, sets: sets.finish(), names, pointers, ttlSeconds }
+  return {
+    owner,
+    state,
+    sets: sets.finish(),
+    hosts: hosts.size === 0 ? noHosts : [...hosts],
+    names,
+    pointers,
+    ttlSeconds
+  }
 }
 
 /** The records of a name with virtual addresses: a ClusterIP Service, or an import with its ClusterSetIP. */
@@ -137,5 +162,13 @@ export function buildImportInZone(
   const sets = new RecordSets(ttlSeconds)
   const pointers: Pointer[] = []
   addVirtualAddresses(sets, owner, serviceImport.ips, serviceImport.ports, pointers)
-  return { owner, state: publishEndpoints(groups, false).state, sets: sets.finish(), names: [], pointers, ttlSeconds }
+  return {
+    owner,
+    state: publishEndpoints(groups, false).state,
+    sets: sets.finish(),
+    hosts: noHosts,
+    names: [],
+    pointers,
+    ttlSeconds
+  }
 }

@@ -3,13 +3,17 @@
  *
  * A map holds every name that exists: those with records, those that were made to exist without any, and the empty
  * non-terminals above them. Nearly all names have one RRset and nothing below, and these are held by their answer
- * alone; the others have a node. Each node counts its children, so a name comes and goes with the last reason for it,
- * at the cost of its labels below the apex.
+ * alone; the others have a node. Of these nearly all follow from their first label, and are held in the node above
+ * them (compact-names.ts). Each node counts its children, so a name comes and goes with the last reason for it, at the
+ * cost of its labels below the apex.
  */
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import { packRRset } from './packed-rrset.ts'
+import { mayBeAddress } from './address-names.ts'
+import { compactNamesFor, isCompact, type CompactNames } from './compact-names.ts'
+import { packRRset, type PackedRRset } from './packed-rrset.ts'
+import { SharedTexts } from './shared-texts.ts'
 import type { NameChange } from './zone-change.ts'
 
 /** An RRset as lookup hands it out, made once so that a lookup allocates nothing. */
@@ -24,8 +28,10 @@ export type NameNode = {
   alias: FoundAlias | null
   /** Exists without records of its own. */
   isNamed: boolean
-  /** Nodes one label below. */
+  /** Names one label below. */
   children: number
+  /** Those of them that are held here and not in the map; null: there are none. */
+  compact: CompactNames | null
 }
 
 /** A name with one RRset that is no CNAME and nothing below it, or any other name. */
@@ -38,19 +44,28 @@ export class NameTree {
   readonly #entries = new Map<DomainName, NameEntry>()
   /** Names that came or went since the last `takeExistenceChanges`. */
   #existence = new Map<DomainName, boolean>()
+  readonly #texts = new SharedTexts()
   #rrsets = 0
+  #compactNames = 0
   /** The node that the last new name was put below: names of one Service come one after the other. */
   #lastParent: Readonly<{ name: DomainName; node: NameNode }> | null = null
 
   /** Begins with the apex alone, which always exists. */
   constructor(apex: DomainName) {
     this.#apex = apex
-    this.#entries.set(apex, { kind: 'node', answers: noAnswers, alias: null, isNamed: true, children: 0 })
+    this.#entries.set(apex, {
+      kind: 'node',
+      answers: noAnswers,
+      alias: null,
+      isNamed: true,
+      children: 0,
+      compact: null
+    })
   }
 
   /** How many names exist. */
   get names(): number {
-    return this.#entries.size
+    return this.#entries.size + this.#compactNames
   }
 
   get rrsets(): number {
@@ -58,7 +73,7 @@ export class NameTree {
   }
 
   entry(name: DomainName): NameEntry | undefined {
-    return this.#entries.get(name)
+    return this.#entries.get(name) ?? this.#holderOf(name)?.compact?.rrset(name) ?? undefined
   }
 
   isNamed(name: DomainName): boolean {
@@ -67,7 +82,7 @@ export class NameTree {
   }
 
   rrset(owner: DomainName, type: number): RRset | null {
-    const entry = this.#entries.get(owner)
+    const entry = this.entry(owner)
     if (entry === undefined) return null
     if (entry.kind === 'answer') return entry.rrset.type === type ? entry.rrset : null
     return findAnswer(entry, type)?.rrset ?? null
@@ -75,10 +90,11 @@ export class NameTree {
 
   /** Puts an RRset in the place of the one of its owner and type. */
   put(given: RRset): void {
-    const answer: FoundAnswer = packRRset(given)
-    const { rrset } = answer
+    const rrset = packRRset(given)
+    const answer: FoundAnswer = rrset
     const { owner, type } = rrset
-    const entry = this.#entries.get(owner)
+    if (this.#putCompact(rrset)) return
+    const entry = this.#general(owner)
     if (entry === undefined && type !== RRTYPE.CNAME) {
       this.#rrsets += 1
       this.#add(owner, answer)
@@ -99,7 +115,10 @@ export class NameTree {
   /** Takes an RRset away, and with it the names that had no other reason to exist. */
   remove(owner: DomainName, type: number): void {
     const entry = this.#entries.get(owner)
-    if (entry === undefined) return
+    if (entry === undefined) {
+      this.#removeCompact(owner, type)
+      return
+    }
     if (entry.kind === 'answer') {
       if (entry.rrset.type !== type) return
       this.#rrsets -= 1
@@ -129,16 +148,72 @@ export class NameTree {
   }
 
   /** All names that exist, the apex first, else in no order. */
-  entries(): MapIterator<[DomainName, NameEntry]> {
-    return this.#entries.entries()
+  *entries(): Generator<[DomainName, NameEntry]> {
+    for (const named of this.#entries) {
+      yield named
+      const [name, entry] = named
+      if (entry.kind === 'answer' || entry.compact === null) continue
+      for (const rrset of entry.compact.all(name)) yield [rrset.owner, rrset]
+    }
+  }
+
+  /** Whether the RRset is held in the node above it now. */
+  #putCompact(rrset: PackedRRset): boolean {
+    const { owner, type, ttlSeconds } = rrset
+    if (!mayBeAddress(owner) || !isCompact(rrset) || this.#entries.has(owner)) return false
+    const node = this.#parent(owner)
+    const compact = (node.compact ??= compactNamesFor(rrset, this.#texts))
+    if (compact.type !== type || compact.ttlSeconds !== ttlSeconds) return false
+    if (!compact.put(rrset)) return true
+    node.children += 1
+    this.#compactNames += 1
+    this.#rrsets += 1
+    this.#noteExistence(owner, true)
+    return true
+  }
+
+  #removeCompact(owner: DomainName, type: number): void {
+    const node = this.#holderOf(owner)
+    if (node === null || node.compact!.type !== type || !this.#takeOut(owner, node)) return
+    node.children -= 1
+    this.#rrsets -= 1
+    this.#noteExistence(owner, false)
+    this.#prune(parentOf(owner)!, node)
+  }
+
+  /** The name's entry in the map, where a name that was held in the node above it goes now. */
+  #general(name: DomainName): NameEntry | undefined {
+    const entry = this.#entries.get(name)
+    if (entry !== undefined) return entry
+    const node = this.#holderOf(name)
+    const rrset = node?.compact?.rrset(name) ?? null
+    if (node === null || rrset === null) return undefined
+    this.#takeOut(name, node)
+    this.#entries.set(name, rrset)
+    return rrset
+  }
+
+  #takeOut(name: DomainName, node: NameNode): boolean {
+    if (!node.compact!.delete(name)) return false
+    this.#compactNames -= 1
+    if (node.compact!.size === 0) node.compact = null
+    return true
+  }
+
+  /** The node that may hold the name; null: it is held nowhere, or in the map. */
+  #holderOf(name: DomainName): NameNode | null {
+    if (!mayBeAddress(name)) return null
+    const last = this.#lastParent
+    const above = last !== null && isRightBelow(name, last.name) ? last.node : this.#entries.get(parentOf(name)!)
+    return above?.kind === 'node' && above.compact !== null ? above : null
   }
 
   /** The name's node, made where there is none. */
   #node(name: DomainName): NameNode {
-    const known = this.#entries.get(name)
+    const known = this.#general(name)
     if (known?.kind === 'node') return known
     const answers = known === undefined ? noAnswers : [known]
-    const created: NameNode = { kind: 'node', answers, alias: null, isNamed: false, children: 0 }
+    const created: NameNode = { kind: 'node', answers, alias: null, isNamed: false, children: 0, compact: null }
     if (known === undefined) this.#add(name, created)
     else this.#entries.set(name, created)
     return created
@@ -153,8 +228,7 @@ export class NameTree {
   /** The node one label above, made where there is none. */
   #parent(name: DomainName): NameNode {
     const last = this.#lastParent
-    if (last !== null && name.length - name.charCodeAt(0) - 1 === last.name.length && name.endsWith(last.name))
-      return last.node
+    if (last !== null && isRightBelow(name, last.name)) return last.node
     const above = parentOf(name)!
     const node = this.#node(above)
     this.#lastParent = { name: above, node }
@@ -183,6 +257,10 @@ export class NameTree {
     if (!this.#existence.delete(name)) this.#existence.set(name, exists)
   }
 }
+
+/** Whether a name is one label longer than another one that it ends with. */
+const isRightBelow = (name: DomainName, parent: DomainName): boolean =>
+  name.length - name.charCodeAt(0) - 1 === parent.length && name.endsWith(parent)
 
 /** The RRset of a type at a node, ready to hand out. */
 export function findAnswer(node: NameNode, type: number): FoundAnswer | null {

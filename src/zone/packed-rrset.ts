@@ -60,6 +60,11 @@ export class PackedRRset implements RRset {
     return this.#octets === single ? 1 : countRecords(this.#text)
   }
 
+  /** The RDATA of its only record; null where it has several. */
+  get onlyText(): string | null {
+    return this.#isSingle ? this.#text : null
+  }
+
   /** Whether it says this, in the text of `packText`. */
   says(ttlSeconds: number, text: string, isSingle: boolean): boolean {
     return this.ttlSeconds === ttlSeconds && this.#text === text && this.#isSingle === isSingle

@@ -39,7 +39,7 @@ const anyService = fc
 const anyEndpoint = fc.record(
   {
     addresses: fc.array(anyAddress, { maxLength: 2 }),
-    hostname: fc.constantFrom('cat', 'dog'),
+    hostname: fc.constantFrom('cat', 'dog', '10-0-0-2'),
     conditions: fc.record({ ready: fc.boolean(), serving: fc.boolean() })
   },
   { requiredKeys: ['addresses'] }
