@@ -108,6 +108,7 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
     const before = await countersOf(setUps)
     say(`${name}: ${services.length} endpoints die in ${((services.length * gapMs) / 1000).toFixed(0)} s`)
     const trials = await letDie({ api, observer, slices, addresses, services, pod, gapMs })
+    const load = loadavg()[0]!
     const sweep = sweepFigures(setUps, before, await countersOf(setUps))
     if (setUps.some(({ server }) => server.hasJavaClient === true)) {
       say(`${name}: all have died; clients that keep answers are waited for`)
@@ -129,7 +130,7 @@ async function measure(name: PartName, clusters: Clusters, ground: Ground): Prom
       sweep: name === 'sweep' ? sweep : [],
       own: await ownFigures(setUps, trials),
       lag,
-      load: loadavg()[0]!
+      load
     }
   } finally {
     lowerPriority()
