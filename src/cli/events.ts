@@ -11,7 +11,9 @@ type EventsOptions = ListOptions & Readonly<{ since?: string }>
 export function addEvents(program: Command, io: CommandIo): void {
   const events = program
     .command('events')
-    .description('what happened lately: reloads, changes of health, drains, disabled policies; oldest first')
+    .description(
+      'what happened lately, since the start: reloads, changes of health, drains, disabled policies; oldest first'
+    )
     .option('--since <duration>', 'only the last so much time: 10m, 1h (default: all that is remembered)')
   withExamples(withAdmin(withOutput(events)), 'events --since 1h', 'events -o json').action(
     async ({ since, ...options }: EventsOptions) => {

@@ -108,10 +108,14 @@ export class OperatorHand {
   }
 
   #noteChange(actions: readonly OverrideAction[], cause: OverrideCause): void {
+    const nowEpochMs = this.#options.clock.epochMs()
     for (const action of actions) {
-      const text = actionText(action, cause, this.#options.clock.epochMs())
-      this.events.add({ kind: action.kind, ...subjectOf(action), text })
-      this.#options.log.info({ ...subjectOf(action), change: text }, 'what the operator set has changed')
+      // What is found at the start, or was done through another server, happened before now.
+      const atEpochMs = 'override' in action ? Math.min(action.override.sinceEpochMs, nowEpochMs) : nowEpochMs
+      const text = actionText(action, cause, atEpochMs)
+      this.events.add({ kind: action.kind, ...subjectOf(action), text, atEpochMs })
+      const change = actionText(action, cause, nowEpochMs)
+      this.#options.log.info({ ...subjectOf(action), change }, 'what the operator set has changed')
     }
     this.#options.onChange()
   }
@@ -141,17 +145,17 @@ function wordsOf(action: OverrideAction): { until?: string; why?: string; by?: s
   return { ...(untilEpochMs === null ? {} : { until: new Date(untilEpochMs).toISOString() }), why: reason, by }
 }
 
-function actionText(action: OverrideAction, cause: OverrideCause, nowEpochMs: number): string {
+function actionText(action: OverrideAction, cause: OverrideCause, atEpochMs: number): string {
   const what =
     'peer' in action ? `peer ${action.peer}` : action.policy === null ? 'all policies' : `policy ${action.policy}`
   const done = { drain: 'drained', undrain: 'no longer drained', disable: 'disabled', enable: 'no longer disabled' }
   const text = `${what} ${done[action.kind]}`
   if (!('override' in action)) return cause === 'time' ? `${text}: its time is over` : text
-  return `${text} ${overrideText(action.override, nowEpochMs)}`
+  return `${text} ${overrideText(action.override, atEpochMs)}`
 }
 
-function overrideText({ untilEpochMs, reason, by }: Override, nowEpochMs: number): string {
-  const leftMs = untilEpochMs === null ? null : Math.max(1_000, Math.round((untilEpochMs - nowEpochMs) / 1_000) * 1_000)
+function overrideText({ untilEpochMs, reason, by }: Override, atEpochMs: number): string {
+  const leftMs = untilEpochMs === null ? null : Math.max(1_000, Math.round((untilEpochMs - atEpochMs) / 1_000) * 1_000)
   const until = leftMs === null ? 'until it is taken back' : `for ${durationToText(leftMs)}`
   return `${until}${by === '' ? '' : ` by ${by}`}${reason === '' ? '' : `: ${reason}`}`
 }

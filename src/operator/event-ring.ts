@@ -1,5 +1,6 @@
 /**
- * What happened lately, for people: reloads, changes of health, drains. Bounded: the oldest are forgotten.
+ * What happened lately, for people: reloads, changes of health, drains. Bounded: the oldest are forgotten, and a
+ * restart forgets all; what is still in force is then told anew, with its own time.
  *
  * Health has a ring of its own, so that a server which flaps cannot push out what an operator did.
  */
@@ -27,7 +28,8 @@ export type ServerEvent = Readonly<{
   text: string
 }>
 
-export type NewEvent = Readonly<{ kind: EventKind; peer?: string; policy?: string; text: string }>
+/** `atEpochMs`: when it happened, where that is not now. */
+export type NewEvent = Readonly<{ kind: EventKind; peer?: string; policy?: string; text: string; atEpochMs?: number }>
 
 export class EventRing {
   /** Events by kind since the start. */
@@ -41,13 +43,13 @@ export class EventRing {
     this.#clock = clock
   }
 
-  add({ kind, peer, policy, text }: NewEvent): void {
+  add({ kind, peer, policy, text, atEpochMs }: NewEvent): void {
     const isHealth = kind === 'health'
     const ring = isHealth ? this.#health : this.#others
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
     ring.push({
       sequence: ++this.#sequence,
-      atEpochMs: this.#clock.epochMs(),
+      atEpochMs: atEpochMs ?? this.#clock.epochMs(),
       kind,
       peer: peer ?? null,
       policy: policy ?? null,
@@ -60,7 +62,7 @@ export class EventRing {
   since(epochMs: number): ServerEvent[] {
     return [...this.#health, ...this.#others]
       .filter(({ atEpochMs }) => atEpochMs >= epochMs)
-      .sort((one, other) => one.sequence - other.sequence)
+      .sort((one, other) => one.atEpochMs - other.atEpochMs || one.sequence - other.sequence)
   }
 
   /** The last event that an item of any of these names is about; null where none is known. */

@@ -35,6 +35,11 @@ test('peers drain and undrain: the next target answers, also after a restart, un
   await again.start(false)
   const bound = again.dnsAddresses[0]!
   t.equal((await ask(bound, api)).text, '10.1.1.20', 'after a restart')
+  const drains = (server: RunningServer): string[] =>
+    server.operator.events.since(0).flatMap(({ kind, atEpochMs, text }) => (kind === 'drain' ? `${atEpochMs} ${text}` : [])) // prettier-ignore
+  t.match(drains(b), [/^\d+ peer cluster-a drained for 10m by alice: upgrade$/])
+  t.same(drains(again), drains(b), 'with the time that it has')
+  t.equal(again.operator.events.since(0)[0]?.kind, 'drain', 'which is before the start')
   const url = `http://127.0.0.1:${again.adminAddress!.port}`
   t.match(await command('peers undrain cluster-a', { PEERDNS_ADMIN: url }), { code: 0, out: /^peer cluster-a is not drained any more; / }) // prettier-ignore
   t.equal((await ask(bound, api)).text, '172.30.1.0')

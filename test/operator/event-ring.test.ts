@@ -27,6 +27,17 @@ test('EventRing gives what happened since a moment, oldest first', async (t) => 
   )
 })
 
+test('EventRing puts what is told late where it happened', async (t) => {
+  const clock = new ManualClock()
+  const ring = new EventRing(clock)
+  const startedAtEpochMs = clock.epochMs()
+  ring.add({ kind: 'start', text: 'began' })
+  clock.advance(1_000)
+  ring.add({ kind: 'drain', peer: 'a', text: 'drained', atEpochMs: startedAtEpochMs - 60_000 })
+  t.same(ring.since(0).map(({ kind, atEpochMs }) => [kind, atEpochMs - startedAtEpochMs]), [['drain', -60_000], ['start', 0]]) // prettier-ignore
+  t.same(ring.since(startedAtEpochMs).map(({ kind }) => kind), ['start']) // prettier-ignore
+})
+
 test('EventRing is bounded, and flapping does not push out what an operator did', async (t) => {
   const ring = new EventRing(new ManualClock())
   ring.add({ kind: 'drain', peer: 'a', text: 'drained' })
