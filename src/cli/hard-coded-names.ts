@@ -46,7 +46,15 @@ function reasonAgainst(written: string, config: Config): string | null {
   if (isAtOrBelow(name, zone)) return null
   // Whoever peers that zone as it is wants it to be used.
   if (config.policies.some(({ dnsNames }) => dnsNames.some((dnsName) => isAtOrBelow(name, dnsName)))) return null
+  if (goesOnBehindZone(name, config)) return null
   return againstZone(name, config) ?? againstPeerName(name, config)
+}
+
+/** `api.backend.svc.cluster-a.local.example.com`: some host of another domain, whatever its first labels say. */
+function goesOnBehindZone(name: DomainName, config: Config): boolean {
+  const text = `.${nameToText(name)}`
+  const zones = [config.cluster.zone, ...zonesOfTargets(config).map(({ zone }) => zone)]
+  return zones.some((zone) => text.includes(`.svc.${nameToText(zone)}`) && !isAtOrBelow(name, zone))
 }
 
 /** `<host>.<cluster>.<svc>.<ns>.svc.<clusterset zone>`, or without the host: only one cluster's endpoints. KEP-1645. */
@@ -77,7 +85,8 @@ function againstZone(name: DomainName, config: Config): string | null {
   const own = plain(nameToText(config.cluster.zone))
   // `svc.cluster` and the like: cut off, not another cluster's.
   if (rest === '' || notZones.has(rest) || own.startsWith(`${rest}.`)) return null
-  return `hard-codes ${rest}, the zone of another cluster; use ${insteadOf(service, null, config)}`
+  const peer = config.peers.find((it) => rest.split('.').includes(it.name.toLowerCase()))?.name ?? null
+  return `hard-codes ${rest}, the zone of another cluster; use ${insteadOf(service, peer, config)}`
 }
 
 /** A peer's name as a label: `api.cluster-a.example.com`, `api.backend.cluster-a`. */
@@ -105,12 +114,27 @@ function exampleBelow(label: string, dnsName: DomainName, config: Config): strin
 function insteadOf(below: readonly string[], peer: string | null, config: Config): string {
   const name = joined(below, config.cluster.zone)
   if (name === null) return `the name in ${plain(nameToText(config.cluster.zone))}`
-  const policy = config.policies.find(({ dnsNames }) => dnsNames.some((dnsName) => isAtOrBelow(name, dnsName)))
-  const who =
-    policy === undefined
-      ? `with a policy that peers it${peer === null ? '' : ` to ${peer}`}`
-      : `which policy ${policy.name} decides`
-  return `${plain(nameToText(name))}, ${who}`
+  return `${plain(nameToText(name))}, ${whoDecides(name, peer, config)}`
+}
+
+/** By the longest dnsName, whoever the policies there are for; advised only if one of them asks that cluster. */
+function whoDecides(name: DomainName, peer: string | null, { policies }: Config): string {
+  let longest = -1
+  let deciding: PolicyConfig[] = []
+  for (const policy of policies) {
+    for (const dnsName of policy.dnsNames) {
+      if (dnsName.length < longest || !isAtOrBelow(name, dnsName)) continue
+      if (dnsName.length > longest) deciding = []
+      longest = dnsName.length
+      deciding.push(policy)
+    }
+  }
+  const [first] = deciding
+  const to = peer === null ? '' : ` to ${peer}`
+  if (first === undefined) return `with a policy that peers it${to}`
+  const asks = peer === null ? first : deciding.find(({ targets }) => targets.some((target) => target.peer === peer))
+  if (asks !== undefined) return `which policy ${asks.name} decides`
+  return `with a policy that peers it${to}: none does yet, policy ${first.name} decides it without ${peer}`
 }
 
 const policyOf = (peer: string, { policies }: Config): PolicyConfig | undefined =>
