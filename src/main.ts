@@ -10,9 +10,8 @@ import { drainTimeoutMs, cacheSweepEntries, cacheSweepEveryMs, viewTakeoverMs } 
 import { createLog, type Logger } from './base/log.ts'
 import { AnswerCache } from './cache/answer-cache.ts'
 import type { Config } from './config/config.ts'
-import { ConfigError, type ConfigProblem } from './config/problem.ts'
+import type { ConfigProblem } from './config/problem.ts'
 import { ConfigWatcher } from './config/reload.ts'
-import { unsupported } from './config/unsupported.ts'
 import { ClusterView } from './main/cluster-view.ts'
 import { addressesOf, reloadEvents } from './main/config-changes.ts'
 import { EndpointProbes } from './main/endpoint-probes.ts'
@@ -23,12 +22,14 @@ import { OperatorHand } from './main/operator-hand.ts'
 import { partsOf } from './main/parts.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { Serving } from './main/serving.ts'
+import type { Workers } from './main/threads/workers.ts'
 import { readVersion } from './main/version.ts'
 import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
+import { SharedReady, sharedReadyBuffers } from './pipeline/ready/shared-ready.ts'
 import type { Listeners } from './server/listeners.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
@@ -120,7 +121,10 @@ export class RunningServer {
     })
     this.mirrors.update(config)
     this.zonesOut = new ZonesOut({ clock, log, random, copies: this.mirrors.out }, config, this.#view)
-    this.dataPlane = new DataPlane(this.#parts())
+    const shared = config.threads > 1 ? new SharedReady(sharedReadyBuffers(config.threads)) : null
+    this.dataPlane = new DataPlane(this.#parts(), { shared })
+    this.peers.onStandingChange = () => this.dataPlane.standingsChanged()
+    if (shared !== null) this.freshness.expectLateNotes(() => this.count())
     this.inspect = inspectionOf(this)
   }
 
@@ -148,6 +152,16 @@ export class RunningServer {
     return this.#isDraining
   }
 
+  /** The threads that answer from memory; null: there are none. */
+  get workers(): Workers | null {
+    return this.#serving?.workers ?? null
+  }
+
+  /** Counts what workers have answered until now. */
+  count(): void {
+    this.workers?.count()
+  }
+
   get dnsAddresses(): readonly ListenAddress[] {
     return this.#serving?.listeners.addresses ?? []
   }
@@ -170,7 +184,8 @@ export class RunningServer {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
-      const parts = { responder: this.dataPlane, inspect: this.inspect, clock, log, becomeAble }
+      const { dataPlane, inspect } = this
+      const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble }
       const serving = await Serving.open(this.#config, parts)
       if (this.#isDraining) return await serving.abandon()
       this.#serving = serving
@@ -245,6 +260,7 @@ export class RunningServer {
       await over.promise
       cancel()
     }
+    await this.workers?.close()
     const unanswered = (await this.listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
     this.zonesOut.close()
@@ -309,7 +325,7 @@ export class RunningServer {
     this.reloads.taken++
     for (const event of reloadEvents(before, config)) this.operator.events.add(event)
     if (addressesOf(config) !== this.#boundAddresses) {
-      const text = 'listen, admin, observe, batching and takeover take effect with the next start only'
+      const text = 'listen, admin, observe, threads, batching and takeover take effect with the next start only'
       this.operator.events.add({ kind: 'reload', text })
       this.log.warn(text)
     }
@@ -348,8 +364,6 @@ export class RunningServer {
       load: loadOptions(),
       clock: this.clock,
       onLoaded: (config) => {
-        const problems = unsupported(config)
-        if (problems.length > 0) throw new ConfigError(problems)
         this.use(config).catch((error: unknown) => this.log.error({ err: error }, 'a new configuration was not taken'))
       },
       onProblem: (error) => {

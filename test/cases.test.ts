@@ -1,6 +1,6 @@
 /**
  * The tables in test/cases, over UDP and TCP, in all three pod modes, each row one assertion; only what the RFC or the
- * specification says counts (`--strict`). The runner is Python, so that no code of ours judges our octets.
+ * specification says counts (`--strict`). One mode has workers. The runner is Python, so that no code of ours judges our octets.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -30,6 +30,7 @@ forward: []
 peers: {partner: {servers: ["127.0.0.1:5399"]}}
 policies: [{name: partner, dnsName: partner.example, targets: [partner]}]
 log: {level: info}
+${pods === 'verified' ? 'threads: 2' : ''}
 `
 
 /** The ids of a table's rows. */

@@ -119,6 +119,10 @@ export type ActionRequest = Readonly<{
   clientAddress: string
 }>
 
+export type WorkersStatus = Readonly<
+  Record<'reading' | 'steered' | 'answered' | 'forwarded' | 'dropped' | 'lost', number>
+>
+
 export type SimulationQuestion = Readonly<{
   /** Name of the policy. */
   policy: string
@@ -202,6 +206,8 @@ export interface Inspectable {
   /** In which order the policy's targets would be asked now. */
   policyOrder(policy: Policy): TargetOrder
   listenerStats(): ListenerStats
+  /** Threads that answer from memory: how many read, over how many the load is spread, and what they did with queries. */
+  workers(): WorkersStatus
   /** Cached answers, newest use first, at most `limit`; `suffix` null: all. */
   cacheEntries(suffix: DomainName | null, limit: number): readonly Readonly<CacheListing & { ageMs: number }>[]
   /** Drops cached answers and says how many: of one name, at or below a suffix, or all. */

@@ -6,7 +6,7 @@ import type { HttpStats } from './http-listener.ts'
 import type { Inspectable } from './inspectable.ts'
 import type { LoopLag } from './loop-lag.ts'
 import { operatorMetrics } from './operator-metrics.ts'
-import { cacheMetrics, listenerMetrics, queryMetrics } from './query-metrics.ts'
+import { cacheMetrics, listenerMetrics, queryMetrics, workerMetrics } from './query-metrics.ts'
 import type { Route } from './router.ts'
 import { configMetrics, peerMetrics, sourceMetrics, zoneMetrics } from './state-metrics.ts'
 import { mirrorMetrics } from './mirror-metrics.ts'
@@ -25,6 +25,7 @@ export function metricsRoute(inspect: Inspectable, own: OwnStats): Route {
 
 export const allMetrics = (inspect: Inspectable, own: OwnStats): Metric[] => [
   ...queryMetrics(inspect),
+  ...workerMetrics(inspect),
   ...cacheMetrics(inspect),
   ...listenerMetrics(inspect),
   ...zoneMetrics(inspect),

@@ -93,6 +93,30 @@ function policyAnswers(inspect: Inspectable): Sample[] {
   )
 }
 
+export function workerMetrics(inspect: Inspectable): Metric[] {
+  const { reading, steered, answered, forwarded, dropped, lost } = inspect.workers()
+  return [
+    gauge(
+      'peerdns_workers',
+      'Threads that answer from memory (threads above 1), and over how many of them the load is spread.',
+      byLabel('state', [
+        ['reading', reading],
+        ['steered', steered]
+      ])
+    ),
+    counter(
+      'peerdns_worker_queries_total',
+      'What these threads did with queries; forwarded: the main thread answers.',
+      byLabel('result', [
+        ['answered', answered],
+        ['forwarded', forwarded],
+        ['dropped', dropped],
+        ['lost', lost]
+      ])
+    )
+  ]
+}
+
 export function cacheMetrics(inspect: Inspectable): Metric[] {
   const { stats } = inspect.parts().cache
   return [

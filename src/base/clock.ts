@@ -14,6 +14,9 @@ export interface Clock {
   after(delayMs: number, callback: () => void): Cancel
 }
 
+/** Monotonic time in milliseconds that all threads of this process agree on. */
+export const processTimeMs = (): number => Number(process.hrtime.bigint()) / 1e6
+
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   epochMs: () => Date.now(),

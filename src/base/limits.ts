@@ -247,6 +247,9 @@ export const readyAnswerOctets = 32 * 1024 * 1024
 export const readyAnswerSlots = 131_072
 /** Clients whose group (by `allow` and the `clients` of policies) is remembered. */
 export const rememberedAudienceClients = 4_096
+/** Clients whose group is remembered for threads, a power of two; and zones whose denials they answer. */
+export const sharedClientGroups = 16_384
+export const maxSharedZones = 8_192
 /** Time that queries in flight get to finish after SIGTERM (after lameDuck). */
 export const drainTimeoutMs = 5_000
 

@@ -21,3 +21,30 @@ export const takeoverWaitMs = 60_000
 /** Where an address is taken and nobody gives it up: how often that is tried again, and after how long. */
 export const takeoverAttempts = 10
 export const takeoverRetryMs = 200
+
+// Workers, that is threads which answer UDP from memory (`threads` above 1).
+/** Queries that a worker has handed over and nobody has taken yet, in octets; what has no room is lost. */
+export const forwardedQueryOctets = 1024 * 1024
+/** Batches of one worker's queries in one turn of the event loop. */
+export const forwardedBatchesPerTurn = 4
+/** How long a worker waits for a datagram before it looks whether it is to stop. */
+export const workerWaitMs = 50
+/** How long a worker waits for a kernel that takes no more answers. */
+export const workerSendWaitMs = 20
+/** A worker tells so often how busy it is, and workers are counted, steered to and looked after so often. */
+export const workerReportMs = 20
+export const workerTickMs = 50
+/** How busy workers are is measured over at least this time. */
+export const workerLookMs = 200
+/** So many errors in a row end a worker. */
+export const workerReadErrors = 1_000
+/** Share of a core that one worker may be busy until one more is used; and below which the same load fits in one less. */
+export const workerBusyShare = 0.7
+export const workerIdleShare = 0.45
+/** Turns in a row that do not empty a socket's queue, after which a worker asks for one more at once. */
+export const workerHelpTurns = 4
+/** Time below that share until one less is used. */
+export const workerIdleMs = 2_000
+/** A worker that ended is started again after this time, doubled with each end up to the longest. */
+export const workerRestartMinMs = 500
+export const workerRestartMaxMs = 30_000

@@ -79,6 +79,8 @@ export class AnswerCache {
   readonly #slots: LRUCache<AnswerKey, Slot>
   readonly #byDeath = new ExpiryHeap<Slot>()
   readonly #byName = new NameIndex<Slot>()
+  /** Is told of each entry that leaves; null: nobody is. */
+  #onGone: ((key: AnswerKey) => void) | null = null
 
   constructor({ maxBytes, serveStaleMs }: AnswerCacheOptions) {
     this.#maxBytes = maxBytes
@@ -89,6 +91,7 @@ export class AnswerCache {
       dispose: (slot, _key, reason) => {
         this.#unlink(slot)
         slot.entry.isHeld = false
+        this.#onGone?.(slot.key)
         if (reason === 'evict') this.stats.evictions += 1
       }
     })
@@ -123,6 +126,14 @@ export class AnswerCache {
     this.stats.hits += 1
     entry.hits += 1
     this.ageSeconds.observe(Math.max(0, nowMs - entry.storedAtMs) / 1000)
+  }
+
+  /** Calls back with the key of each entry as it leaves (`isHeld`), one listener only; the function returned ends that. */
+  onGone(listener: (key: AnswerKey) => void): () => void {
+    this.#onGone = listener
+    return () => {
+      if (this.#onGone === listener) this.#onGone = null
+    }
   }
 
   /** As `get`, but for looking only: nothing is counted, and the entry is not used for that. */

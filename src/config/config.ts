@@ -1,7 +1,7 @@
 /**
  * The configuration as the rest of the server gets it: checked, defaults filled in, units in the names, paths absolute.
  *
- * Deeply read-only. It says what the operator wants; what this version can do of it, unsupported.ts knows.
+ * Deeply read-only. It says what the operator wants.
  */
 import type { HostPort, ListenAddress } from '../base/host-port.ts'
 import type { Network, NetworkSet } from '../base/network.ts'

@@ -11,7 +11,6 @@ export type JsonSchema = Readonly<{
   description?: string
   default?: unknown
   'x-expected'?: string
-  'x-not-yet'?: string
   properties?: Readonly<Record<string, JsonSchema>>
   required?: readonly string[]
   items?: JsonSchema

@@ -13,9 +13,8 @@ import { parseNetworks, type Network } from '../base/network.ts'
 import { durationToText, parseDurationMs, parseSizeOctets } from '../base/quantity.ts'
 import { labelsOf, parseName, rootName, type DomainName } from '../wire/name.ts'
 
-/** Keys in a schema's metadata that we add to JSON Schema's own. */
+/** A key in a schema's metadata that we add to JSON Schema's own. */
 export const expectedKey = 'x-expected'
-export const notYetKey = 'x-not-yet'
 
 /** How one kind of text is read. `read` throws TextError or WireError. */
 type Reader<Value> = Readonly<{ expected: string; read(text: string): Value }>
@@ -76,10 +75,6 @@ export const required = <Type extends z.ZodType>(type: Type, about: string) => t
 /** An option that may be left out, and then stands for what its sentence says. */
 export const optional = <Type extends z.ZodType>(type: Type, about: string) =>
   type.optional().meta({ description: about })
-
-/** Marks an option that this version reads and checks, but refuses to use (unsupported.ts); `what`: only part of it. */
-export const notYet = <Type extends z.ZodType>(type: Type, what = '') =>
-  type.meta({ ...type.meta(), [notYetKey]: what })
 
 /** A mapping of which every key is known. */
 export const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape)

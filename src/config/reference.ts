@@ -34,19 +34,13 @@ function addSection(sections: string[], path: string, schema: JsonSchema): void 
   for (const [key, option] of Object.entries(schema.properties ?? {})) {
     const isRequired = schema.required?.includes(key) === true
     rows.push(
-      `| \`${key}\` | ${defaultText(option, isRequired)} | ${cell(formOf(option))} | ${cell(meaningOf(option))} |`
+      `| \`${key}\` | ${defaultText(option, isRequired)} | ${cell(formOf(option))} | ${cell(option.description ?? '')} |`
     )
     inner.push(...sectionsOf(`${path === '' ? '' : `${path}.`}${key}`, option))
   }
   const title = path === '' ? '## The file' : `## \`${path}\``
   sections.push([title, '', '| option | default | form | meaning |', '|---|---|---|---|', ...rows, ''].join('\n'))
   for (const [below, section] of inner) addSection(sections, below, section)
-}
-
-function meaningOf(option: JsonSchema): string {
-  const notYet = option['x-not-yet']
-  const mark = notYet === undefined ? '' : ` *Not in this version yet${notYet === '' ? '' : `: ${notYet}`}.*`
-  return (option.description ?? '') + mark
 }
 
 /** The mappings with keys of their own that an option leads to. */

@@ -19,8 +19,7 @@ import {
   size,
   text,
   whole,
-  word,
-  notYet
+  word
 } from './option.ts'
 import { region } from './schema-cluster.ts'
 
@@ -92,7 +91,11 @@ export const serverOptions = {
     'Who answers what is neither ours nor peered; an empty list refuses it.'
   ),
   cache: option(cacheSection, {}, 'The cache of what peers and resolvers answered.'),
-  threads: notYet(option(whole({ min: 1, max: 64 }), 1, 'Threads that answer queries.'), 'more than 1'),
+  threads: option(
+    whole({ min: 1, max: 64 }),
+    1,
+    'Threads that answer queries over UDP from memory. 1: one thread does everything. More: those, and one for all else, so that no list, probe, transfer or scrape delays an answer that lies ready; as many of them are used as the load needs. Needs batching.'
+  ),
   overrides: option(
     z.union([word('auto', 'off'), overridesSection]),
     'auto',

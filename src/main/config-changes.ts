@@ -48,5 +48,5 @@ const printOf = (item: object): string =>
   })
 
 /** What is bound at the start and stays so. */
-export const addressesOf = ({ listen, admin, observe, batching, takeover }: Config): string =>
-  JSON.stringify([listen, admin, observe, batching, takeover])
+export const addressesOf = ({ listen, admin, observe, threads, batching, takeover }: Config): string =>
+  JSON.stringify([listen, admin, observe, threads, batching, takeover])

@@ -58,14 +58,20 @@ export function inspectionOf(server: RunningServer): Inspectable {
   return {
     version: server.version,
     startedAtEpochMs: server.startedAtEpochMs,
-    dataPlane,
+    get dataPlane() {
+      server.count()
+      return dataPlane
+    },
     get dnsAddresses() {
       return server.dnsAddresses.map(({ address, port }) => ({ host: address, port }))
     },
     config: () => server.config,
     configProblems: () => server.configProblems,
     reloads: () => ({ ...server.reloads }),
-    parts: () => dataPlane.parts,
+    parts: () => {
+      server.count()
+      return dataPlane.parts
+    },
     readiness: () => readinessOf(server),
     source: () => server.view.status(),
     zones: () => [...server.view.zones.zones.all()],
@@ -77,7 +83,11 @@ export function inspectionOf(server: RunningServer): Inspectable {
     overrides: () => server.operator.status(),
     act: async (request) => server.operator.act(request),
     policyOrder: (policy) => policyOrder(dataPlane.parts, policy),
-    listenerStats: () => server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() },
+    listenerStats: () => {
+      server.count()
+      return server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() }
+    },
+    workers: () => server.workers?.status ?? { reading: 0, steered: 0, answered: 0, forwarded: 0, dropped: 0, lost: 0 },
     cacheEntries: (suffix, limit) => {
       const nowMs = clock.nowMs()
       const listings = server.cache.list(limit, suffix === null ? {} : { suffix })

@@ -188,6 +188,8 @@ const blueprintOf = (options: PeerOptions, config: PeerConfig | null, probeName:
 export class PeerSet {
   /** Asks them again for what is given out stale. */
   readonly staleRefresh: StaleRefresh
+  /** Called within each change of a peer's standing or share. */
+  onStandingChange: () => void = () => {}
   readonly #parts: PeerParts
   #peers = new Map<string, ProbedPeer>()
   #forward: ProbedPeer | null = null
@@ -201,7 +203,10 @@ export class PeerSet {
       ...parts,
       exchanges: new InFlightLimit(maxInFlight),
       hosts: new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, parts.clock),
-      onStandingChange: () => this.#revision++
+      onStandingChange: () => {
+        this.#revision++
+        this.onStandingChange()
+      }
     }
   }
 

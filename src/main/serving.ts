@@ -9,6 +9,7 @@ import { ListenError } from '../base/errors.ts'
 import { takeoverAttempts, takeoverRetryMs, takeoverWaitMs } from '../base/socket-limits.ts'
 import type { Logger } from '../base/log.ts'
 import type { Config } from '../config/config.ts'
+import type { DataPlane } from '../pipeline/data-plane.ts'
 import { Listeners } from '../server/listeners.ts'
 import { chooseUdpIo, type ChosenIo } from '../server/mmsg/batched-io.ts'
 import type { Libc } from '../server/mmsg/libc.ts'
@@ -18,9 +19,12 @@ import { Predecessor } from '../server/takeover/predecessor.ts'
 import { Successors } from '../server/takeover/successors.ts'
 import { UnixListener } from '../server/takeover/unix-channel.ts'
 import { dgramIo } from '../server/udp-listener.ts'
+import { Workers } from './threads/workers.ts'
 
 export type ServingParts = Readonly<{
   responder: Responder
+  /** Who that is, for workers. */
+  dataPlane: DataPlane
   inspect: Inspectable
   clock: Clock
   log: Logger
@@ -34,6 +38,8 @@ export type ServingParts = Readonly<{
 export class Serving {
   readonly listeners: Listeners
   readonly admin: RunningAdmin
+  /** The threads that answer from memory; null: there is one thread for everything. */
+  readonly workers: Workers | null
   readonly #sockets: ListeningSockets | null
   readonly #predecessor: Predecessor | null
   readonly #successors: Successors | null
@@ -82,16 +88,19 @@ export class Serving {
 
   static async #bind(
     config: Config,
-    { responder, inspect, clock, log }: ServingParts,
+    { responder, dataPlane, inspect, clock, log }: ServingParts,
     { udpIo, libc }: ChosenIo,
     sockets: ListeningSockets | null,
     predecessor: Predecessor | null
   ): Promise<Serving> {
+    const threads = libc === null ? 1 : config.threads
+    if (threads < config.threads) log.warn('one thread answers: more of them need UDP in batches')
     const listeners = await Listeners.open({
       addresses: config.listen,
       responder,
       clock,
       udpIo,
+      udpSockets: threads,
       sockets,
       limits: {
         inFlightQueries: config.limits.inFlightQueries,
@@ -105,7 +114,8 @@ export class Serving {
       const openSocket = (where: Readonly<{ address: string; port: number }>): number | null =>
         sockets?.tcp(where, { ipv6Only: false })?.fd ?? null
       const running = await startAdmin({ observe, admin, inspect, clock, log, openSocket })
-      return new Serving(listeners, running, { libc, sockets, predecessor, clock, log })
+      const workers = libc === null ? null : Workers.start(threads, { libc, listeners, dataPlane, clock, log })
+      return new Serving(listeners, running, { libc, sockets, predecessor, workers, clock, log })
     } catch (error) {
       await listeners.stop({ drainTimeoutMs: 0, force: true })
       throw error
@@ -119,11 +129,13 @@ export class Serving {
       libc: Libc | null
       sockets: ListeningSockets | null
       predecessor: Predecessor | null
+      workers: Workers | null
       clock: Clock
       log: Logger
     }>
   ) {
-    const { libc, sockets, predecessor, clock, log } = parts
+    const { libc, sockets, predecessor, workers, clock, log } = parts
+    this.workers = workers
     this.listeners = listeners
     this.admin = admin
     this.#sockets = sockets
@@ -137,11 +149,13 @@ export class Serving {
             onHello: () => log.info('another process will take over as soon as it can serve'),
             onTaken: () => {
               listeners.pause()
+              workers?.pause()
               admin.pause()
               log.info('another process has taken the sockets over: it serves as long as it lives')
             },
             onReturned: () => {
               listeners.resume()
+              workers?.resume()
               admin.resume().catch((error: unknown) => log.error({ err: error }, 'HTTP could not be resumed'))
               log.warn('the process that had taken over is gone: serving again')
             },
@@ -172,6 +186,7 @@ export class Serving {
 
   /** Closes everything at once: the server was stopped while this was being opened. */
   async abandon(): Promise<void> {
+    await this.workers?.close()
     await this.listeners.stop({ drainTimeoutMs: 0, force: true })
     await this.close()
   }

@@ -20,6 +20,7 @@ import { PipelineStats } from './pipeline-stats.ts'
 import { queryFromMessage, type Query } from './query.ts'
 import { respond, respondFromMemory } from './respond.ts'
 import { ReadyAnswers } from './ready/ready-answers.ts'
+import type { SharedReady } from './ready/shared-ready.ts'
 import { Unenforced } from './unenforced.ts'
 import { answerNotify, isNotify } from './notify-question.ts'
 import { answerZoneQuestion, isStream, streamZone } from './zone-question.ts'
@@ -37,13 +38,18 @@ export class DataPlane implements Responder {
   readonly ready: ReadyAnswers | null
   #parts: Parts
   #queriesUntilLogged = 0
+  /** Answers of workers that the countdown to the next line has in it. */
+  #notedOfWorkers = 0
   #bugsLogged = 0
   #bugWindowMs = 0
 
-  /** @param options `hasReadyAnswers` false: every query goes the whole way. */
-  constructor(parts: Parts, options: Readonly<{ hasReadyAnswers?: boolean }> = {}) {
+  /**
+   * @param options `hasReadyAnswers` false: every query goes the whole way. `shared`: the memory that workers answer from,
+   * where there are any.
+   */
+  constructor(parts: Parts, options: Readonly<{ hasReadyAnswers?: boolean; shared?: SharedReady | null }> = {}) {
     this.#parts = parts
-    this.ready = options.hasReadyAnswers === false ? null : new ReadyAnswers(parts, this.stats)
+    this.ready = options.hasReadyAnswers === false ? null : new ReadyAnswers(parts, this.stats, options.shared ?? null)
   }
 
   get parts(): Parts {
@@ -55,6 +61,11 @@ export class DataPlane implements Responder {
     this.#parts.staleRefresh.clear()
     this.#parts = parts
     this.ready?.use(parts)
+  }
+
+  /** The standings have changed: what workers give must not rest on the old ones. */
+  standingsChanged(): void {
+    this.ready?.shared?.tell()
   }
 
   answer(octets: Uint8Array, size: number, client: Client, out: Uint8Array): number {
@@ -122,7 +133,17 @@ export class DataPlane implements Responder {
   #readyOrNull(): ReadyAnswers | null {
     const { withUnenforced, logQueriesEvery } = this.#parts
     if (withUnenforced !== null) return null
+    if (logQueriesEvery !== null) this.#noteWorkers()
     return logQueriesEvery === null || this.#queriesUntilLogged > 0 ? this.ready : null
+  }
+
+  /** What workers have answered brings the next line of the log nearer, too. */
+  #noteWorkers(): void {
+    const { ready } = this
+    if (ready === null || ready.shared === null) return
+    ready.count()
+    this.#queriesUntilLogged -= ready.servedByWorkers - this.#notedOfWorkers
+    this.#notedOfWorkers = ready.servedByWorkers
   }
 
   #isRecursionAvailable(client: Client): boolean {
@@ -206,7 +227,7 @@ export class DataPlane implements Responder {
 
   #logSampled(query: Query, answer: Answer): void {
     if (this.#queriesUntilLogged-- > 0) return
-    this.#queriesUntilLogged = this.#parts.logQueriesEvery! - 1
+    this.#queriesUntilLogged += this.#parts.logQueriesEvery!
     this.#parts.log.info(
       {
         qname: nameToText(query.qname),

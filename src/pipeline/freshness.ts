@@ -16,6 +16,9 @@ import type { Query } from './query.ts'
 /** Bounds of the histograms in seconds. */
 const boundsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 300]
 
+/** So late at most, but where the thread that notes them had no time for anything else either. */
+const lateNotesMs = 200
+
 /** A name that a change touched, as our clients know it. `types` null: whatever was said of it may be different now. */
 export type TouchedName = Readonly<{ name: DomainName; types: readonly number[] | null }>
 
@@ -79,11 +82,11 @@ export class Freshness {
   }
   readonly #clock: Clock
   readonly #given = new GivenAnswers(givenAnswersKept)
+  #noteLate: (() => void) | null = null
   readonly #byName = new Map<DomainName, Kept[]>()
   /** Names that nobody has asked for since they changed. */
   readonly #waiting = new Map<DomainName, Kept[]>()
   #isFollowing = false
-
   constructor(clock: Clock) {
     this.#clock = clock
   }
@@ -91,6 +94,12 @@ export class Freshness {
   /** Whether some peer tells of its changes; without one nothing is remembered. */
   follow(isFollowing: boolean): void {
     this.#isFollowing = isFollowing
+  }
+
+  /** Some answers are noted a moment after they were given: `noteNow` does so before it is looked at what was given. */
+  expectLateNotes(noteNow: () => void): void {
+    this.#noteLate = noteNow
+    this.#given.lateMs = lateNotesMs
   }
 
   /** Notes an answer that goes out now; nothing is looked up unless some name has just changed. */
@@ -125,6 +134,7 @@ export class Freshness {
 
   /** A change of a peer's zone is in what we answer from as of now. */
   learned(change: LearnedChange): void {
+    this.#noteLate?.()
     const hereAtMs = this.#clock.nowMs()
     const agoMs = Math.max(0, this.#clock.epochMs() - (change.originAtMs - (change.clockOffsetMs ?? 0)))
     const happenedAtMs = hereAtMs - agoMs

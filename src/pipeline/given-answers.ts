@@ -20,6 +20,8 @@ export type GivenAnswer = Readonly<{
 }>
 
 export class GivenAnswers {
+  /** Times may lie so much before that of the answer before. */
+  lateMs = 0
   readonly #size: number
   readonly #givenAtMs: Float64Array
   readonly #knownAtMs: Float64Array
@@ -41,7 +43,7 @@ export class GivenAnswers {
     this.#targets = filledArray(size, '')
   }
 
-  /** Times are monotonic, and `givenAtMs` never lies before that of the answer before. */
+  /** Times are monotonic, and `givenAtMs` lies before that of the answer before by `lateMs` at most. */
   add({ givenAtMs, knownAtMs, name, type, policy, target }: GivenAnswer): void {
     const at = this.#count++ % this.#size
     this.#givenAtMs[at] = givenAtMs
@@ -58,7 +60,8 @@ export class GivenAnswers {
     for (let number = this.#count - 1; number >= oldest; number--) {
       const at = number % this.#size
       const givenAtMs = this.#givenAtMs[at]!
-      if (givenAtMs < momentMs) return
+      if (givenAtMs < momentMs - this.lateMs) return
+      if (givenAtMs < momentMs) continue
       yield {
         givenAtMs,
         knownAtMs: this.#knownAtMs[at]!,

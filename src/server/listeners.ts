@@ -26,6 +26,8 @@ export type ListenersOptions = Readonly<{
   limits?: Partial<ListenerLimits>
   /** How datagrams are read and sent; one at a time unless given. */
   udpIo?: UdpIo
+  /** UDP sockets for each address, where they are read in batches. */
+  udpSockets?: number
   /** The sockets that can be handed over to another process, or were handed over by one; null: none. */
   sockets?: ListeningSockets | null
   /** Told of what the responder threw, which it must not. */
@@ -40,6 +42,8 @@ export type StopOptions = Readonly<{
   /** Close at once, also where a drain is under way. */
   force?: boolean
 }>
+
+type Bound = Readonly<{ where: ListenAddress; udp: UdpSocket[]; tcp: TcpListener }>
 
 type Closable = { close(): Promise<void> }
 
@@ -68,17 +72,21 @@ export class Listeners {
   readonly stats: ListenerStats
   /** Where it listens, with the ports that were found for port 0. */
   readonly addresses: readonly ListenAddress[]
+  /** The UDP sockets of each of them, in the order in which they were bound. */
+  readonly udpOf: readonly (readonly UdpSocket[])[]
   readonly #udp: readonly UdpSocket[]
   readonly #tcp: readonly TcpListener[]
   readonly #connections: TcpConnections
   readonly #inFlight: InFlightQueries
   readonly #clock: Clock
+  readonly #delegated = new Set<object>()
+  #isPaused = false
   #stopped: Promise<number> | null = null
   #endWaiting: () => void = () => {}
 
   /** Listens on every address; throws a ListenError where one fails, with nothing left open. */
   static async open(options: ListenersOptions): Promise<Listeners> {
-    const { responder, clock, udpIo = dgramIo, sockets = null, onFault = () => {} } = options
+    const { responder, clock, udpIo = dgramIo, sockets = null, onFault = () => {}, udpSockets = 1 } = options
     const limits = { ...defaultListenerLimits, ...options.limits }
     const inFlight = new InFlightQueries(limits.inFlightQueries)
     const stats = { udp: makeUdpStats(), tcp: makeTcpStats() }
@@ -91,10 +99,11 @@ export class Listeners {
       receiveBufferOctets: limits.udpReceiveBufferOctets,
       sendQueueOctets: limits.udpSendQueueOctets,
       sockets,
+      isShared: udpSockets > 1,
       onFault,
       othersAnswered: () => stats.tcp.receivedTotal + stats.tcp.connectionsTotal
     }
-    const bound: { where: ListenAddress; udp: UdpSocket; tcp: TcpListener }[] = []
+    const bound: Bound[] = []
     try {
       for (const where of options.addresses) {
         const both = await bindBoth(
@@ -103,11 +112,20 @@ export class Listeners {
           (at) => TcpListener.bind(at, connections, sockets)
         )
         const at = { address: where.address, port: both.udp.port }
-        bound.push({ where: at, ...both })
-        if (both.udp.fd !== null) sockets?.keepUdp(at, both.udp.fd)
+        const udp = [both.udp]
+        bound.push({ where: at, udp, tcp: both.tcp })
+        if (both.udp.fd === null) continue
+        sockets?.keepUdp(at, both.udp.fd)
+        // Those of a process that had more are read too: something may wait in them.
+        const count = Math.max(udpSockets, sockets?.udpSockets(at) ?? 1)
+        for (let number = 1; number < count; number++) {
+          const more = await udpIo.bind(at, udpOptions, number)
+          udp.push(more)
+          if (more.fd !== null) sockets?.keepUdp(at, more.fd, number)
+        }
       }
     } catch (error) {
-      const closed = bound.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()])
+      const closed = bound.flatMap(({ udp, tcp }) => [...udp.map(async (socket) => socket.close()), tcp.close()])
       connections.destroyAll()
       await Promise.all(closed)
       throw error
@@ -116,11 +134,12 @@ export class Listeners {
   }
 
   private constructor(
-    bound: readonly Readonly<{ where: ListenAddress; udp: UdpSocket; tcp: TcpListener }>[],
+    bound: readonly Bound[],
     shared: Readonly<{ stats: ListenerStats; connections: TcpConnections; inFlight: InFlightQueries; clock: Clock }>
   ) {
     this.addresses = bound.map(({ where }) => where)
-    this.#udp = bound.map(({ udp }) => udp)
+    this.udpOf = bound.map(({ udp }) => udp)
+    this.#udp = this.udpOf.flat()
     this.#tcp = bound.map(({ tcp }) => tcp)
     this.stats = shared.stats
     this.#connections = shared.connections
@@ -145,11 +164,26 @@ export class Listeners {
 
   /** Takes in nothing new until `resume`, because another process does; what is in flight and connections go on. */
   pause(): void {
+    this.#isPaused = true
     for (const socket of [...this.#udp, ...this.#tcp]) socket.pause()
   }
 
   resume(): void {
-    for (const socket of [...this.#udp, ...this.#tcp]) socket.resume()
+    this.#isPaused = false
+    for (const socket of [...this.#udp, ...this.#tcp]) if (!this.#delegated.has(socket)) socket.resume()
+  }
+
+  /** Leaves the reading of UDP sockets to somebody else in this process, or takes it back. */
+  delegate(sockets: readonly UdpSocket[], isDelegated: boolean): void {
+    for (const socket of sockets) {
+      if (isDelegated) {
+        this.#delegated.add(socket)
+        socket.pause()
+      } else {
+        this.#delegated.delete(socket)
+        if (!this.#isPaused) socket.resume()
+      }
+    }
   }
 
   /**

@@ -3,6 +3,8 @@
  * in batches, where the machine can (mmsg/batched-io.ts).
  */
 import type { ListenAddress } from './listen-address.ts'
+import type { ForwardRing } from './mmsg/forward-ring.ts'
+import type { ClientWords } from './mmsg/message-batch.ts'
 import type { UdpListenerOptions } from './udp-stats.ts'
 
 /** One bound socket that answers what comes. */
@@ -15,12 +17,20 @@ export interface UdpSocket {
   /** Reads no more until `resume`; answers that wait are still sent. */
   pause(): void
   resume(): void
+  /**
+   * Answers some queries that a worker has read from this socket, as if they had been read here. `meet` is told of who
+   * asks, each time: its object is another one's after the call. Only where the socket is read in batches.
+   */
+  takeIn?(ring: ForwardRing, meet: (client: ClientWords, text: string) => void): void
   /** Stops reading and closes; what still waits to be sent or answered is lost. */
   close(): Promise<void>
 }
 
 export interface UdpIo {
   readonly name: 'dgram' | 'mmsg'
-  /** Listens; throws a ListenError where that fails. */
-  bind(where: ListenAddress, options: UdpListenerOptions): Promise<UdpSocket>
+  /**
+   * Listens; throws a ListenError where that fails.
+   * @param number above 0: one more socket on an address of which the others are bound already
+   */
+  bind(where: ListenAddress, options: UdpListenerOptions, number?: number): Promise<UdpSocket>
 }

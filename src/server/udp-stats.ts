@@ -50,6 +50,8 @@ export type UdpListenerOptions = Readonly<{
   sendQueueOctets: number
   /** Sockets that another process has handed over; null: there are none. */
   sockets: ListeningSockets | null
+  /** More sockets will be bound to the same address. */
+  isShared: boolean
   /** Told of what the responder threw, which it must not. */
   onFault: (error: unknown) => void
   /** Grows with every query that comes another way through the same event loop. */

@@ -6,6 +6,7 @@ export class Zones {
   readonly #byApex = new Map<DomainName, ZoneStore>()
   /** How many apexes have each length in octets: a walk over the labels of a name looks up only what can match. */
   readonly #apexOctets = new Uint32Array(maxNameOctets + 1)
+  readonly #listeners = new Set<() => void>()
   #revision = 0
 
   /** Another number after each zone that came or went: what was concluded from all zones holds as long as it stays. */
@@ -17,15 +18,21 @@ export class Zones {
   add(zone: ZoneStore): void {
     if (!this.#byApex.has(zone.apex)) this.#apexOctets[zone.apex.length]! += 1
     this.#byApex.set(zone.apex, zone)
-    this.#revision += 1
+    this.#changed()
   }
 
   /** Whether there was a zone of that apex. */
   remove(apex: DomainName): boolean {
     if (!this.#byApex.delete(apex)) return false
     this.#apexOctets[apex.length]! -= 1
-    this.#revision += 1
+    this.#changed()
     return true
+  }
+
+  /** Calls back within each call that adds or removes a zone; the function returned ends that. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** The zone of exactly this apex. */
@@ -58,5 +65,12 @@ export class Zones {
   /** Ends the timers of all zones. */
   close(): void {
     for (const zone of this.#byApex.values()) zone.close()
+  }
+
+  #changed(): void {
+    this.#revision += 1
+    // Who hears of it may subscribe anew.
+    const listeners = Array.from(this.#listeners)
+    for (const listener of listeners) listener()
   }
 }

@@ -89,7 +89,6 @@ test('check', async (t) => {
       code: 1,
       err: /config\.yaml:8:\d+: lameDuck: [^\n]*\n[^\n]*config\.yaml:7:\d+: warning: peers\.x\.lease: [^\n]*\npeerdns: 1 error\n$/
     },
-    { name: 'what this version cannot do', manifests: {}, rest: 'threads: 2', code: 1, err: /config\.yaml:7:1: threads: this version does not do it yet/ },
     {
       name: 'an object that is left out',
       manifests: { 'a.yaml': service('one'), 'b.yaml': service('two', 'nowhere') },

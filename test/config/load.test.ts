@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Config } from '../../src/config/config.ts'
-import { jsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { nearestWord } from '../../src/config/nearest.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { networkOfReverseName } from '../../src/config/reverse-name.ts'
-import { unsupported } from '../../src/config/unsupported.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { RRTYPE } from '../../src/wire/iana.ts'
 import { nameToText, parseName } from '../../src/wire/name.ts'
@@ -279,31 +277,4 @@ void test('networkOfReverseName reads octets and nibbles', async (t) => {
     ['in-addr.example', null]
   ]
   for (const [name, want] of rows) t.equal(networkOfReverseName(parseName(name))?.text ?? null, want, name)
-})
-
-/** Paths of the options that the schema marks as not there yet, entries of lists and mappings as `*`. */
-function markedNotYet(schema: JsonSchema, path: string): string[] {
-  const below = (inner: JsonSchema, step: string) => markedNotYet(inner, path === '' ? step : `${path}.${step}`)
-  return [
-    ...(schema['x-not-yet'] === undefined ? [] : [path]),
-    ...Object.entries(schema.properties ?? {}).flatMap(([key, inner]) => below(inner, key)),
-    ...(schema.items === undefined ? [] : below(schema.items, '*')),
-    ...(typeof schema.additionalProperties === 'object' ? below(schema.additionalProperties, '*') : []),
-    ...(schema.anyOf ?? []).flatMap((form) => markedNotYet(form, path))
-  ]
-}
-
-void test('unsupported names each option that is marked so, and nothing that is left alone', async (t) => {
-  t.same(unsupported(parse(shortest)), [])
-  const explicit = `${shortest}transfer: {allow: [], keys: [], notify: [], export: {}}\nthreads: 1\nregions: {}\n`
-  t.same(unsupported(parse(explicit)), [], 'defaults may be written')
-  const rows: [marked: string, text: string, path: string, line: number][] = [
-    ['threads', `${shortest}threads: 2`, 'threads', 2]
-  ]
-  for (const [marked, text, path, line] of rows) {
-    const problems = unsupported(parse(text))
-    t.match(problems, [{ path, line, message: /^this version does not do it yet: / }], marked)
-    t.equal(problems.length, 1)
-  }
-  t.same(rows.map(([marked]) => marked).sort(), markedNotYet(jsonSchema(), '').sort()) // prettier-ignore
 })

@@ -8,8 +8,9 @@
  * query that is answered here, and everything is counted as it is elsewhere.
  */
 import { readyAnswerOctets, readyAnswerSlots } from '../../base/limits.ts'
+import type { CachedAnswer } from '../../cache/answer-cache.ts'
+import type { ClientWords } from '../../server/mmsg/message-batch.ts'
 import type { Client } from '../../server/responder.ts'
-import type { DomainName } from '../../wire/name.ts'
 import type { ParsedQuery } from '../../wire/query.ts'
 import type { ZoneChange } from '../../zone/zone-change.ts'
 import type { Answer } from '../answer.ts'
@@ -17,23 +18,27 @@ import type { Parts } from '../parts.ts'
 import type { PipelineStats } from '../pipeline-stats.ts'
 import type { Query } from '../query.ts'
 import { Audiences, noAudience } from './audiences.ts'
-import { basisOf, type ReadySource } from './ready-basis.ts'
+import { basisOf, type ReadyBasis, type ReadySource } from './ready-basis.ts'
 import { audienceShift, ReadyQuestion } from './ready-question.ts'
 import { field, ReadyTable } from './ready-table.ts'
-import { templateOf } from './ready-template.ts'
+import { templateOf, type ReadyTemplate } from './ready-template.ts'
+import { nameVersions, type SharedReady } from './shared-ready.ts'
+import { SharedWriter } from './shared-writer.ts'
 
-/** Names share versions: a change of one may end answers of another, which are then made anew. A power of two. */
-const nameVersions = 16_384
 /** Hashes of questions that were asked once. A power of two. */
 const askedOnce = 16_384
 
 export class ReadyAnswers {
   /** Answers that were given as they lay here, and that were made ready. */
   readonly stats = { served: 0, made: 0 }
-  readonly #table = new ReadyTable(readyAnswerOctets, readyAnswerSlots)
+  /** Those of `served` that workers gave. */
+  servedByWorkers = 0
+  /** Gives what lies here to workers; null: there are none. */
+  readonly shared: SharedWriter | null
+  readonly #table: ReadyTable
   readonly #pipelineStats: PipelineStats
   readonly #question = new ReadyQuestion()
-  readonly #versions = new Int32Array(nameVersions)
+  readonly #versions: Int32Array
   readonly #asked = new Int32Array(askedOnce)
   #parts: Parts
   #audiences: Audiences
@@ -45,10 +50,14 @@ export class ReadyAnswers {
   /** The query that was looked up last got nothing, and what will be said of it is worth keeping. */
   #isWanted = false
 
-  constructor(parts: Parts, pipelineStats: PipelineStats) {
+  /** @param memory that workers read; null: there are none */
+  constructor(parts: Parts, pipelineStats: PipelineStats, memory: SharedReady | null = null) {
     this.#parts = parts
     this.#audiences = new Audiences(parts)
     this.#pipelineStats = pipelineStats
+    this.#table = new ReadyTable(readyAnswerOctets, readyAnswerSlots, memory?.tableMemory)
+    this.#versions = memory?.versions ?? new Int32Array(nameVersions)
+    this.shared = memory === null ? null : new SharedWriter(memory, this.#table)
     this.#follow()
   }
 
@@ -90,9 +99,8 @@ export class ReadyAnswers {
       this.#isWanted = true
       return 0
     }
-    if (source.entry === null) this.#settleZone(block, source)
-    else if (!this.#settleCached(block, source, source.entry)) return 0
-    const written = this.#table.write(block, octets, end, out, this.#parts.random)
+    const written = this.#write(block, source, octets, end, out)
+    if (written === 0) return 0
     this.stats.served++
     if ((out[2]! & 0x02) !== 0) this.#pipelineStats.truncated++
     return written
@@ -108,17 +116,93 @@ export class ReadyAnswers {
     const ageSeconds = entry === null ? 0 : answer.ageSeconds
     const template = templateOf(octets, query, message, answer, { recursionAvailable, ageSeconds })
     if (template === null || (template.isCaseExact && !this.#question.isLowerCase(octets))) return
+    if (this.shared === null) {
+      this.#put(template, basis)
+      return
+    }
+    // What was given of the answers that make room is counted while it is known whose it was.
+    this.count()
+    this.shared.write(() => this.#put(template, basis))
+  }
+
+  /** Counts what workers have given since the last time. */
+  count(): void {
+    this.shared?.takeUses(this.#countUses)
+  }
+
+  /** Tells workers which clients this one is like. Only where there are workers. */
+  meet(address: ClientWords, text: string): void {
+    if (this.#zonesRevision !== this.#parts.own.zones.revision) this.use(this.#parts)
+    const audience = this.#audiences.of(text)
+    if (audience !== noAudience) this.shared?.putClient(address, audience)
+  }
+
+  #put(template: ReadyTemplate, basis: ReadyBasis): void {
     const block = this.#table.put(this.#question.hash, this.#question.flags, this.#limitOctets, template, basis.source)
     if (block < 0) return
     const { words } = this.#table
     words[block + field.generation] = this.#generation
-    words[block + field.dependencies] = basis.names.length
-    for (const [index, name] of basis.names.entries()) {
+    // Workers cannot look whether the cached answer is still held: its leaving changes the version of its key.
+    const names = this.shared === null || basis.source.entry === null ? basis.names : [basis.source.cacheKey]
+    words[block + field.dependencies] = names.length
+    for (const [index, name] of names.entries()) {
       const bucket = bucketOf(name)
       words[block + field.firstDependency + index * 2] = bucket
       words[block + field.firstDependency + index * 2 + 1] = this.#versions[bucket]!
     }
+    this.shared?.putFacts(words[block + field.slot]!, basis.source)
     this.stats.made++
+  }
+
+  #write(block: number, source: ReadySource, octets: Uint8Array, end: number, out: Uint8Array): number {
+    const { shared } = this
+    if (source.entry === null) {
+      // Workers read what lies here: it is left as it is.
+      const written =
+        shared === null
+          ? this.#writeZone(block, source, octets, end, out)
+          : shared.copy.write(block, octets, end, out, null, source.zone!.serial)
+      if (written > 0) this.#countZone(source)
+      return written
+    }
+    const nowMs = this.#parts.clock.nowMs()
+    if (!source.entry.isHeld || nowMs >= source.validUntilMs) {
+      this.#isWanted = true
+      return 0
+    }
+    const ageSeconds = Math.floor(Math.max(0, nowMs - source.entry.storedAtMs) / 1000)
+    let written: number
+    if (shared === null) {
+      if (this.#table.words[block + field.ttlAgeSeconds] !== ageSeconds) this.#table.setAge(block, ageSeconds)
+      written = this.#table.write(block, octets, end, out, this.#parts.random)
+    } else {
+      written = shared.copy.write(block, octets, end, out, ageSeconds, null)
+    }
+    if (written > 0) this.#countCached(source, source.entry, nowMs)
+    return written
+  }
+
+  #writeZone(block: number, source: ReadySource, octets: Uint8Array, end: number, out: Uint8Array): number {
+    const { words } = this.#table
+    const serial = source.zone!.serial
+    if (words[block + field.serialAt] !== 0 && words[block + field.serial] !== (serial | 0)) {
+      this.#table.setSerial(block, serial)
+    }
+    return this.#table.write(block, octets, end, out, this.#parts.random)
+  }
+
+  readonly #countUses = (slot: number, times: number, lastAtMs: number): void => {
+    const source = this.#table.sources[slot] as ReadySource | null
+    const stats = this.#pipelineStats
+    this.stats.served += times
+    this.servedByWorkers += times
+    stats.queriesUdp += times
+    if (source === null) return
+    if (this.#table.isTruncated(slot)) stats.truncated += times
+    for (let time = 0; time < times; time++) {
+      if (source.entry === null) this.#countZone(source)
+      else this.#countCached(source, source.entry, lastAtMs)
+    }
   }
 
   #holds(block: number, source: ReadySource): boolean {
@@ -133,40 +217,27 @@ export class ReadyAnswers {
     return source.revision === null || source.revision === this.#parts.standings.revision()
   }
 
-  #settleZone(block: number, source: ReadySource): void {
-    const { words } = this.#table
-    const serial = source.zone!.serial
-    if (words[block + field.serialAt] !== 0 && words[block + field.serial] !== (serial | 0)) {
-      this.#table.setSerial(block, serial)
-    }
-    this.#pipelineStats.countServed(
-      source.rcode,
-      'zone',
-      this.#parts.own.signOfLifeAgeMs() ?? 0,
-      source.policy,
-      source.target
-    )
+  #countZone({ rcode, policy, target }: ReadySource): void {
+    this.#pipelineStats.countServed(rcode, 'zone', this.#parts.own.signOfLifeAgeMs() ?? 0, policy, target)
   }
 
-  /** False where the cached answer does not hold any more. */
-  #settleCached(block: number, source: ReadySource, entry: NonNullable<ReadySource['entry']>): boolean {
-    const nowMs = this.#parts.clock.nowMs()
-    if (!entry.isHeld || nowMs >= source.validUntilMs) {
-      this.#isWanted = true
-      return false
-    }
+  #countCached(source: ReadySource, entry: CachedAnswer, nowMs: number): void {
     const ageMs = Math.max(0, nowMs - entry.storedAtMs)
-    const ageSeconds = Math.floor(ageMs / 1000)
-    if (this.#table.words[block + field.ttlAgeSeconds] !== ageSeconds) this.#table.setAge(block, ageSeconds)
     this.#parts.cache.countUse(source.cacheKey, entry, nowMs)
     this.#parts.freshness.gaveReady(source, entry.storedAtMs, nowMs)
     this.#pipelineStats.countServed(source.rcode, 'cache', ageMs + entry.sourceAgeMs, source.policy, source.target)
-    return true
   }
 
   #follow(): void {
     this.#zonesRevision = this.#parts.own.zones.revision
-    this.#unsubscribe = this.#parts.own.zones.all().map((zone) => zone.subscribe(this.#end))
+    const zones = this.#parts.own.zones.all()
+    this.#unsubscribe = zones.map((zone) => zone.subscribe(this.#end))
+    if (this.shared === null) return
+    this.#unsubscribe.push(
+      this.#parts.own.zones.subscribe(() => this.use(this.#parts)),
+      this.shared.follow(this.#parts, zones, this.#generation),
+      this.#parts.cache.onGone(this.#touch)
+    )
   }
 
   /** Ends the answers that rest on what has changed. */
@@ -177,14 +248,15 @@ export class ReadyAnswers {
     for (const { owner } of change.existence) this.#touch(owner)
   }
 
-  #touch(name: DomainName): void {
+  /** @param name one of our zones, or the key of a cached answer */
+  readonly #touch = (name: string): void => {
     const bucket = bucketOf(name)
     this.#versions[bucket] = (this.#versions[bucket]! + 1) | 0
   }
 }
 
 /** FNV-1a over the name. */
-function bucketOf(name: DomainName): number {
+function bucketOf(name: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
   return (hash ^ (hash >>> 16)) & (nameVersions - 1)

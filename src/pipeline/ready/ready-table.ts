@@ -43,6 +43,9 @@ const ways = 8
 /** Distance in octets between the RDATA of two records: a pointer as owner, and ten octets. */
 const recordHead = 12
 
+/** Where a table lies, if others are to read it: all zeros at first. */
+export type ReadyMemory = Readonly<{ octets: ArrayBufferLike; places: ArrayBufferLike; hashes: ArrayBufferLike }>
+
 export class ReadyTable {
   readonly octets: Uint8Array
   readonly words: Int32Array
@@ -61,14 +64,17 @@ export class ReadyTable {
   #oldest = 0
   #lapEnd = 0
 
-  /** @param slots a power of two: how many answers the index has room for. */
-  constructor(maxOctets: number, slots: number) {
-    const buffer = new ArrayBuffer(Math.floor(maxOctets / 16) * 16)
+  /**
+   * @param slots a power of two: how many answers the index has room for.
+   * @param memory of these sizes; its own unless given. Only one table that writes may be on it.
+   */
+  constructor(maxOctets: number, slots: number, memory: ReadyMemory | null = null) {
+    const buffer = memory?.octets ?? new ArrayBuffer(Math.floor(maxOctets / 16) * 16)
     this.octets = new Uint8Array(buffer)
     this.words = new Int32Array(buffer)
     this.#view = new DataView(buffer)
-    this.#places = new Int32Array(slots)
-    this.#hashes = new Int32Array(slots)
+    this.#places = new Int32Array(memory?.places ?? new ArrayBuffer(slots * 4))
+    this.#hashes = new Int32Array(memory?.hashes ?? new ArrayBuffer(slots * 4))
     this.sources = filledArray<unknown>(slots, null)
     this.#bucketMask = slots / ways - 1
   }
@@ -173,6 +179,12 @@ export class ReadyTable {
     this.sources[slot] = source
     this.putTotal += 1
     return block
+  }
+
+  /** Whether the answer in a slot carries TC. */
+  isTruncated(slot: number): boolean {
+    const block = (this.#places[slot]! - 1) << 2
+    return block >= 0 && (this.octets[this.words[block + field.responseAt]! + 2]! & 0x02) !== 0
   }
 
   /** Takes the TTLs of an answer to another age. */

@@ -42,12 +42,15 @@ export async function chooseUdpIo(clock: Clock, load: () => Promise<Libc> = load
 function batchedIo(parts: BatchParts): UdpIo {
   return {
     name: 'mmsg',
-    async bind(where, options) {
+    async bind(where, options, number = 0) {
       // A zone id (fe80::1%eth0) is left to those who know the names of interfaces.
       if (where.address.includes('%')) return dgramIo.bind(where, options)
       let socket: BatchedSocket
       try {
-        socket = new BatchedSocket(parts.libc, parts.batch, where, options.sockets?.udp(where) ?? null)
+        const known = options.sockets?.udp(where, number) ?? null
+        socket = new BatchedSocket(parts.libc, parts.batch, where, known, number > 0)
+        // Only then: an address that another process has is an error, also where that one shares it.
+        if (number === 0 && options.isShared) socket.share()
       } catch (error) {
         throw listenError(where, 'udp', error as NodeJS.ErrnoException)
       }

@@ -15,7 +15,8 @@ import type { BatchedSocket } from './batched-socket.ts'
 import type { ClientTexts } from './client-texts.ts'
 import type { Libc, Poll } from './libc.ts'
 import type { Lingering } from './lingering.ts'
-import type { Destination, MessageBatch } from './message-batch.ts'
+import type { ForwardRing } from './forward-ring.ts'
+import type { ClientWords, Destination, MessageBatch } from './message-batch.ts'
 
 /** What all sockets of one kind share: they are read one after the other. */
 export type BatchParts = Readonly<{ libc: Libc; batch: MessageBatch; texts: ClientTexts; lingering: Lingering }>
@@ -40,6 +41,7 @@ export class BatchedListener implements UdpSocket {
   readonly #onFault: (error: unknown) => void
   /** Who asks, for the time of one call: one object for all messages. */
   readonly #client: Client = { address: '', port: 0, transport: 'udp' }
+  readonly #words: ClientWords = { a: 0, b: 0, c: 0, d: 0 }
   /** Answers that the kernel did not take yet. */
   #queue: Queued[] = []
   #queuedOctets = 0
@@ -91,6 +93,23 @@ export class BatchedListener implements UdpSocket {
   resume(): void {
     this.#isPaused = false
     this.#wait()
+  }
+
+  takeIn(ring: ForwardRing, meet: (client: ClientWords, text: string) => void): void {
+    try {
+      const batch = this.#batch
+      ring.take(batch)
+      if (this.#isClosed) return
+      const { received } = batch
+      for (let slot = 0; slot < received; slot++) {
+        batch.clientWords(slot, this.#words)
+        meet(this.#words, this.#texts.of(batch, slot))
+        this.#answer(slot)
+      }
+      if (batch.answered > 0) this.#send()
+    } catch (error) {
+      this.#fault(error)
+    }
   }
 
   async close(): Promise<void> {

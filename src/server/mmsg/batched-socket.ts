@@ -23,13 +23,15 @@ export class BatchedSocket {
   /**
    * Binds to an address of this machine, without zone id.
    * @param boundFd a socket that is bound to it already, by this class: it is ours from then on
+   * @param isShared other sockets may be bound to the same address before (SO_REUSEPORT)
    * @throws an error with a `code`, as Node's sockets do.
    */
   constructor(
     libc: Libc,
     batch: MessageBatch,
     where: Readonly<{ address: string; port: number }>,
-    boundFd: number | null = null
+    boundFd: number | null = null,
+    isShared = false
   ) {
     this.#libc = libc
     this.#batch = batch
@@ -42,6 +44,7 @@ export class BatchedSocket {
     this.fd = libc.socket(isV6 ? linux.AF_INET6 : linux.AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if (this.fd < 0) throw this.#error('socket')
     try {
+      if (isShared) this.share()
       if (isV6) this.#set(linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, 1)
       // Where every address of the machine is listened on, answers must leave from the one that was asked.
       if (where.address === '0.0.0.0') this.#set(linux.IPPROTO_IP, linux.IP_PKTINFO, 1)
@@ -67,15 +70,21 @@ export class BatchedSocket {
     return this.#libc.setsockopt(this.fd, linux.SOL_SOCKET, linux.SO_RCVBUF, value, value.length) === 0
   }
 
+  /** Lets sockets of this user that are bound from now on have the same address. */
+  share(): void {
+    this.#set(linux.SOL_SOCKET, linux.SO_REUSEPORT, 1)
+  }
+
   /**
-   * Lets `receive` wait, for the shortest time that the kernel knows; false where it cannot. All else says MSG_DONTWAIT
-   * with each call. To be called behind whoever makes the socket non-blocking, as the event loop does.
+   * Lets `receive` wait, for the shortest time that the kernel knows unless another one is given, in microseconds below a
+   * second; false where it cannot. All else says MSG_DONTWAIT with each call. To be called behind whoever makes the
+   * socket non-blocking, as the event loop does.
    */
-  allowWaiting(): boolean {
+  allowWaiting(microseconds = 1): boolean {
     const { SOL_SOCKET, SO_RCVTIMEO, F_GETFL, F_SETFL, SOCK_NONBLOCK } = linux
-    const shortest = new Uint8Array(timeval.size)
-    shortest[timeval.microseconds] = 1
-    if (this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_RCVTIMEO, shortest, shortest.length) < 0) return false
+    const time = new Uint8Array(timeval.size)
+    new Uint32Array(time.buffer)[timeval.microseconds >> 2] = microseconds
+    if (this.#libc.setsockopt(this.fd, SOL_SOCKET, SO_RCVTIMEO, time, time.length) < 0) return false
     const flags = this.#libc.fcntl(this.fd, F_GETFL, 0)
     return flags >= 0 && this.#libc.fcntl(this.fd, F_SETFL, flags & ~SOCK_NONBLOCK) >= 0
   }
@@ -93,13 +102,13 @@ export class BatchedSocket {
     return errno === linux.EAGAIN || errno === linux.EINTR ? 0 : -1
   }
 
-  /** Sends the batch's answers. What is returned is good until the next call. */
-  send(): SendOutcome {
+  /** Sends the batch's answers from one on. What is returned is good until the next call. */
+  send(from = 0): SendOutcome {
     const batch = this.#batch
     const outcome = this.#outcome
     const count = batch.answered
     outcome.errors = 0
-    let at = 0
+    let at = from
     while (at < count) {
       const sent = this.#libc.sendmmsg(this.fd, batch.sendFrom(at), count - at, linux.MSG_DONTWAIT)
       if (sent > 0) {

@@ -36,6 +36,14 @@ export const pktInfo = { interface: 0, localAddress: 4, octets: 12 } as const
 /** `struct in6_pktinfo`. */
 export const pktInfo6 = { address: 0, interface: 16, octets: 20 } as const
 
+/** `struct pollfd`. */
+export const pollFd = { fd: 0, events: 4, revents: 6, size: 8 } as const
+/** `struct rusage` begins with the time spent in the process and in the kernel, each a `struct timeval`. */
+export const rusage = { user: 0, system: 16, room: 512 } as const
+/** `struct sock_filter` and `struct sock_fprog`, for a program of classic BPF. */
+export const sockFilter = { code: 0, ifTrue: 2, ifFalse: 3, value: 4, size: 8 } as const
+export const sockFprog = { count: 0, filter: 8, size: 16 } as const
+
 /** `struct timeval`. */
 export const timeval = { seconds: 0, microseconds: 8, size: 16 } as const
 
@@ -52,8 +60,10 @@ export const linux = {
   SOL_SOCKET: 1,
   SO_REUSEADDR: 2,
   SO_RCVBUF: 8,
+  SO_REUSEPORT: 15,
   SO_PEERCRED: 17,
   SO_RCVTIMEO: 20,
+  SO_ATTACH_REUSEPORT_CBPF: 51,
   SCM_RIGHTS: 1,
   IPPROTO_IP: 0,
   IP_PKTINFO: 8,
@@ -68,6 +78,9 @@ export const linux = {
   MSG_NOSIGNAL: 0x4000,
   MSG_CMSG_CLOEXEC: 0x4000_0000,
   F_DUPFD_CLOEXEC: 1030,
+  POLLIN: 1,
+  POLLOUT: 4,
+  RUSAGE_THREAD: 1,
   EINTR: 4,
   EAGAIN: 11
 } as const

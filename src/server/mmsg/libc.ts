@@ -21,6 +21,9 @@ export type Libc = Readonly<{
   recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: 0): number
   sendmmsg(fd: number, heads: number, count: number, flags: number): number
   fcntl(fd: number, command: number, value: number): number
+  /** poll(2), which waits; `heads` are `pollfd`. */
+  waitFor(heads: Uint8Array, count: number, timeoutMs: number): number
+  getrusage(who: number, usage: Uint8Array): number
   close(fd: number): number
   errno(): number
   addressOf: AddressOf
@@ -66,6 +69,8 @@ export async function loadLibc(): Promise<Libc> {
     recvmmsg: library.func('int recvmmsg(int, uintptr_t, unsigned int, int, uintptr_t)'),
     sendmmsg: library.func('int sendmmsg(int, uintptr_t, unsigned int, int)'),
     fcntl: library.func('int fcntl(int, int, int)'),
+    waitFor: library.func('int poll(_Inout_ uint8_t *, unsigned long, int)'),
+    getrusage: library.func('int getrusage(int, _Out_ uint8_t *)'),
     close: library.func('int close(int)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),

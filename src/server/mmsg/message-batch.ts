@@ -20,6 +20,9 @@ const messageRoom = maxMessageOctets + 1 + 192
 /** Who is to get an answer later, and from which of our addresses: octets as the kernel gave them. */
 export type Destination = Readonly<{ name: Uint8Array; control: Uint8Array }>
 
+/** The address of a client as four words: of IPv6, or for IPv4 what no address of IPv6 is. */
+export type ClientWords = { a: number; b: number; c: number; d: number }
+
 /** Tells the address of a buffer's first octet; it must stay there as long as the buffer lives. */
 export type AddressOf = (buffer: ArrayBuffer) => number
 
@@ -129,6 +132,50 @@ export class MessageBatch {
     const at = this.isIpv6(slot) ? sockaddrIn6.address : sockaddrIn.address
     if (!(word >= 0 && word < 4)) throw new RangeError(`not a word of an address: ${word}`)
     return this.#words[(this.#name(slot) + at + word * 4) >> 2]!
+  }
+
+  /** Puts a message that was received elsewhere into the next slot. Only after `prepareReceive`. */
+  addReceived(name: Uint8Array, control: Uint8Array, octets: Uint8Array): void {
+    const slot = this.#received
+    if (slot >= this.slots) throw new RangeError('more messages than slots')
+    if (name.length > nameRoom || control.length > controlRoom) throw new RangeError('no destination of this batch')
+    this.#received = slot + 1
+    const head = this.#receiveHead(slot)
+    this.#octets.set(name, this.#nameAt(slot))
+    this.#octets.set(control, this.#controlAt(slot))
+    this.queries[slot]!.set(octets)
+    this.#words[head + (mmsghdr.nameOctets >> 2)] = name.length
+    this.#words[head + (mmsghdr.controlOctets >> 2)] = control.length
+    this.#words[head + (mmsghdr.octets >> 2)] = octets.length
+  }
+
+  /** Messages that are in the batch. */
+  get received(): number {
+    return this.#received
+  }
+
+  /** Who sent a message, octets as the kernel gave them: valid until the next message is received. */
+  nameOf(slot: number): Uint8Array {
+    const octets = this.#words[this.#receiveHead(slot) + (mmsghdr.nameOctets >> 2)]!
+    const at = this.#nameAt(slot)
+    return this.#octets.subarray(at, at + Math.min(octets, nameRoom))
+  }
+
+  /** What came with a message besides its octets, likewise. */
+  controlOf(slot: number): Uint8Array {
+    const octets = this.#words[this.#receiveHead(slot) + (mmsghdr.controlOctets >> 2)]!
+    const at = this.#controlAt(slot)
+    return this.#octets.subarray(at, at + Math.min(octets, controlRoom))
+  }
+
+  /** Writes the sender's address into `words`. */
+  clientWords(slot: number, words: ClientWords): void {
+    const isV6 = this.isIpv6(slot)
+    words.a = isV6 ? this.addressWord(slot, 0) : 0
+    words.b = isV6 ? this.addressWord(slot, 1) : 0
+    // No IPv6 address begins like this: the family is told apart by the first three words.
+    words.c = isV6 ? this.addressWord(slot, 2) : 0xffff_0000
+    words.d = this.addressWord(slot, isV6 ? 3 : 0)
   }
 
   /** Octets of the sender's address: 4 or 16. */

@@ -17,9 +17,9 @@ const backlog = 511
 
 type Transport = 'udp' | 'tcp'
 
-/** How two processes name a socket: `udp 127.0.0.1:53`. */
-export const socketKey = (transport: Transport, { address, port }: ListenAddress): string =>
-  `${transport} ${isIPv6(address) ? `[${address}]` : address}:${port}`
+/** How two processes name a socket: `udp 127.0.0.1:53`, and `udp 127.0.0.1:53 #1` for the next one on that address. */
+export const socketKey = (transport: Transport, { address, port }: ListenAddress, number = 0): string =>
+  `${transport} ${isIPv6(address) ? `[${address}]` : address}:${port}${number === 0 ? '' : ` #${number}`}`
 
 export class ListeningSockets {
   readonly #libc: Libc
@@ -37,14 +37,21 @@ export class ListeningSockets {
     return this.#kept
   }
 
-  /** A copy of the UDP socket that is kept for an address; null: there is none. */
-  udp(where: ListenAddress): number | null {
-    return this.#copyOf(socketKey('udp', where))
+  /** How many UDP sockets are kept for an address. */
+  udpSockets(where: ListenAddress): number {
+    let number = 0
+    while (this.#kept.has(socketKey('udp', where, number))) number++
+    return number
+  }
+
+  /** A copy of the UDP socket that is kept for an address, by its number there; null: there is none. */
+  udp(where: ListenAddress, number = 0): number | null {
+    return this.#copyOf(socketKey('udp', where, number))
   }
 
   /** Keeps a UDP socket that was bound elsewhere. */
-  keepUdp(where: ListenAddress, fd: number): void {
-    const key = socketKey('udp', where)
+  keepUdp(where: ListenAddress, fd: number, number = 0): void {
+    const key = socketKey('udp', where, number)
     this.#used.add(key)
     if (!this.#kept.has(key)) this.#kept.set(key, this.#copy(fd))
   }

@@ -1,11 +1,15 @@
 /**
- * Asks the same question with and without ready-made answers, on a clock that stands still, and compares the octets.
+ * Asks the same question with and without ready-made answers, and as workers give them, on a clock that stands still, and
+ * compares the octets.
  */
 import * as dnsPacket from 'dns-packet'
 import type { Clock } from '../../../src/base/clock.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { DataPlane } from '../../../src/pipeline/data-plane.ts'
 import type { Parts } from '../../../src/pipeline/parts.ts'
+import { ReadyReader } from '../../../src/pipeline/ready/ready-reader.ts'
+import { SharedReady, sharedReadyBuffers } from '../../../src/pipeline/ready/shared-ready.ts'
+import type { ClientWords } from '../../../src/server/mmsg/message-batch.ts'
 import { MISS, type Client } from '../../../src/server/responder.ts'
 import type { EdnsOption } from '../../../src/wire/edns.ts'
 import { OPTION } from '../../../src/wire/iana.ts'
@@ -21,7 +25,10 @@ class StoppedClock implements Clock {
   nowMs = (): number => this.#nowMs + this.#movedMs
   epochMs = (): number => this.#epochMs + this.#movedMs
   after: Clock['after'] = (delayMs, callback) => systemClock.after(delayMs, callback)
+  /** What is counted late is counted before. */
+  beforeMove: () => void = () => {}
   move(ms: number): void {
+    this.beforeMove()
     this.#movedMs += ms
   }
 }
@@ -30,6 +37,11 @@ export class BothWays {
   readonly clock = new StoppedClock()
   readonly fast: DataPlane
   readonly slow: DataPlane
+  /** Makes ready what `worker` gives. */
+  readonly shared: DataPlane
+  readonly worker: ReadyReader
+  /** How often it had something to give. */
+  servedByWorker = 0
   /** Fetches what has to be fetched, so that the others count the same. */
   readonly #fetching: DataPlane
   readonly #out = new Uint8Array(65_535)
@@ -39,6 +51,10 @@ export class BothWays {
     const stopped = { ...parts, clock: this.clock }
     this.fast = new DataPlane(stopped)
     this.slow = new DataPlane(stopped, { hasReadyAnswers: false })
+    const buffers = sharedReadyBuffers(1)
+    this.shared = new DataPlane(stopped, { shared: new SharedReady(buffers) })
+    this.clock.beforeMove = () => this.shared.ready!.count()
+    this.worker = new ReadyReader(new SharedReady(buffers), 0, () => Math.random())
     this.#fetching = new DataPlane(stopped, { hasReadyAnswers: false })
   }
 
@@ -46,6 +62,7 @@ export class BothWays {
     const parts = { ...this.fast.parts, ...change }
     this.fast.use(parts)
     this.slow.use(parts)
+    this.shared.use(parts)
     this.#fetching.use(parts)
   }
 
@@ -59,21 +76,31 @@ export class BothWays {
     for (let time = 0; time < 3; time++) {
       const query = octets.slice()
       query[0] = time
-      const fast = this.fast.answer(query, query.length, by, this.#out)
       const slow = this.slow.answer(query, query.length, by, this.#other)
-      if (fast <= 0 && fast === slow) continue
-      const given = this.#out.subarray(0, fast)
-      const wanted = this.#other.subarray(0, slow)
-      const isTruncated = (wanted[2]! & 0x02) !== 0
-      // A truncated set is a random part, and its records may be longer or shorter ones.
-      if (isTruncated && Buffer.compare(given.subarray(0, 6), wanted.subarray(0, 6)) === 0) continue
-      if (fast !== slow) return `${fast} and ${slow} octets`
-      if (Buffer.compare(given.subarray(0, 12), wanted.subarray(0, 12)) !== 0) return 'other headers'
-      if (octetsInOrder(given) !== octetsInOrder(wanted) && saidBy(given) !== saidBy(wanted)) {
-        return `${Buffer.from(given).toString('hex')} and not ${Buffer.from(wanted).toString('hex')}`
-      }
+      const wanted = this.#other.subarray(0, Math.max(slow, 0))
+      const fast = this.fast.answer(query, query.length, by, this.#out)
+      const difference = differenceBetween(fast, this.#out, slow, wanted)
+      if (difference !== null) return difference
+      const shared = differenceBetween(this.askShared(query, by, this.#out), this.#out, slow, wanted)
+      if (shared !== null) return `of a worker: ${shared}`
     }
     return null
+  }
+
+  /** As a worker does, and the main thread for it. */
+  askShared(query: Uint8Array, by: Client, out: Uint8Array): number {
+    this.shared.standingsChanged()
+    const isQuery = query.length >= 12 && (query[2]! & 0x80) === 0
+    if (by.transport === 'udp' && isQuery) {
+      const words = wordsOf(by.address)
+      const size = this.worker.answer(query, query.length, words, out, this.clock.nowMs())
+      if (size > 0) {
+        this.servedByWorker++
+        return size
+      }
+      this.shared.ready!.meet(words, by.address)
+    }
+    return this.shared.answer(query, query.length, by, out)
   }
 
   /** Asks until both planes have an answer in memory, as clients do. */
@@ -84,6 +111,27 @@ export class BothWays {
     }
     return this.difference(asked)
   }
+}
+
+const wordsOf = (address: string): ClientWords => {
+  const octets = address.split('.').map(Number)
+  return { a: 0, b: 0, c: 0xffff_0000, d: octets.reduce((word, octet) => word * 256 + octet, 0) }
+}
+
+/** What differs of two results of `answer`, or null. */
+function differenceBetween(fast: number, out: Uint8Array, slow: number, wanted: Uint8Array): string | null {
+  if (fast <= 0 && fast === slow) return null
+  const given = out.subarray(0, fast)
+  if (Buffer.compare(given, wanted) === 0) return null
+  const isTruncated = (wanted[2]! & 0x02) !== 0
+  // A truncated set is a random part, and its records may be longer or shorter ones.
+  if (isTruncated && Buffer.compare(given.subarray(0, 6), wanted.subarray(0, 6)) === 0) return null
+  if (fast !== slow) return `${fast} and ${slow} octets`
+  if (Buffer.compare(given.subarray(0, 12), wanted.subarray(0, 12)) !== 0) return 'other headers'
+  if (octetsInOrder(given) !== octetsInOrder(wanted) && saidBy(given) !== saidBy(wanted)) {
+    return `${Buffer.from(given).toString('hex')} and not ${Buffer.from(wanted).toString('hex')}`
+  }
+  return null
 }
 
 /** Equal for answers that differ only in the order of equally long pieces. */

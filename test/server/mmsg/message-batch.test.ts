@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import {
+  pollFd,
+  rusage,
+  sockFilter,
+  sockFprog,
   cmsghdr,
   iovec,
   linux,
@@ -18,6 +22,7 @@ import {
   ucred
 } from '../../../src/server/mmsg/layout.ts'
 import { MessageBatch } from '../../../src/server/mmsg/message-batch.ts'
+import { bpf } from '../../../src/server/mmsg/reuseport-group.ts'
 
 /** An address that is no address: these tests call no kernel. It lies above 4 GiB, as real ones do. */
 const base = 0x7f12_3456_7000
@@ -171,6 +176,14 @@ void test('MessageBatch does not send control messages that it does not know', a
   for (const [slot, [name]] of rows.entries()) t.equal(batch.destinationOf(slot).control.length, 0, name)
 })
 
+const bpfInC: Record<keyof typeof bpf, string> = {
+  loadWord: 'BPF_LD | BPF_W | BPF_ABS',
+  modulo: 'BPF_ALU | BPF_MOD | BPF_K',
+  jumpIfEqual: 'BPF_JMP | BPF_JEQ | BPF_K',
+  returnValue: 'BPF_RET | BPF_K',
+  random: '(unsigned)(SKF_AD_OFF + SKF_AD_RANDOM)'
+}
+
 /** C compilers that may be here, by the machine and C library that they are for. */
 const compilers = ['cc', 'musl-gcc', 'aarch64-linux-gnu-gcc']
 
@@ -211,6 +224,10 @@ void test('the layout is that of the C headers', async (t) => {
     `sizeof(struct sockaddr_un) == ${sockaddrUn.size}`,
     `sizeof(struct ucred) == ${ucred.size}`,
     `CMSG_LEN(0) == ${cmsghdr.data}`,
+    ...fields('struct pollfd', { fd: pollFd.fd, events: pollFd.events, revents: pollFd.revents }),
+    `sizeof(struct pollfd) == ${pollFd.size}`,
+    ...fields('struct rusage', { ru_utime: rusage.user, ru_stime: rusage.system }),
+    `sizeof(struct rusage) <= ${rusage.room}`,
     ...Object.entries(linux).map(([name, value]) => `${name} == ${value}`)
   ]
   const folder = mkdtempSync(join(tmpdir(), 'layout-'))
@@ -219,15 +236,36 @@ void test('the layout is that of the C headers', async (t) => {
   const includes = [
     'errno.h',
     'fcntl.h',
+    'poll.h',
     'stddef.h',
+    'sys/resource.h',
     'sys/time.h',
     'sys/socket.h',
     'sys/un.h',
     'sys/uio.h',
     'netinet/in.h'
   ].map((name) => `#include <${name}>`)
-  const asserts = checks.map((check) => `_Static_assert(${check}, "${check}");`)
-  writeFileSync(file, ['#define _GNU_SOURCE', ...includes, ...asserts, ''].join('\n'))
+  // Linux' own, which a C library may come without.
+  const filter = [
+    ...fields('struct sock_filter', {
+      code: sockFilter.code,
+      jt: sockFilter.ifTrue,
+      jf: sockFilter.ifFalse,
+      k: sockFilter.value
+    }),
+    ...fields('struct sock_fprog', { len: sockFprog.count, filter: sockFprog.filter }),
+    `sizeof(struct sock_filter) == ${sockFilter.size}`,
+    `sizeof(struct sock_fprog) == ${sockFprog.size}`,
+    ...Object.entries(bpf).map(([name, value]) => `(${bpfInC[name as keyof typeof bpf]}) == ${value}u`)
+  ]
+  const assertsOf = (all: readonly string[]): string[] => all.map((check) => `_Static_assert(${check}, "${check}");`)
+  const filterPart = [
+    '#if __has_include(<linux/filter.h>)',
+    '#include <linux/filter.h>',
+    ...assertsOf(filter),
+    '#endif'
+  ]
+  writeFileSync(file, ['#define _GNU_SOURCE', ...includes, ...assertsOf(checks), ...filterPart, ''].join('\n'))
   const found = compilers.filter((compiler) => {
     try {
       execFileSync(compiler, ['--version'], { stdio: 'ignore' })
