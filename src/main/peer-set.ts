@@ -29,6 +29,7 @@ import { rootName, type DomainName } from '../wire/name.ts'
 import { mappedZoneOf, toTheirs } from '../policy/zone-mapping.ts'
 import { loadOptions } from './load-options.ts'
 import { resolveBySystem } from './resolve-by-system.ts'
+import { ShownHealth } from './shown-health.ts'
 
 type Dependencies = Readonly<{
   clock: Clock
@@ -48,11 +49,15 @@ class ProbedPeer {
   readonly gradualReturn: GradualReturn
   readonly #probes: ProbeSchedule | null
   readonly #doubt: TrafficDoubt | null
+  readonly #shown: ShownHealth
+  readonly #parts: PeerParts
   readonly #unsubscribe: () => void
 
   constructor(options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null, parts: PeerParts) {
     this.blueprint = blueprintOf(options, config, probeName)
     this.region = config?.region ?? ''
+    this.#parts = parts
+    this.#shown = new ShownHealth(parts.clock)
     this.peer = new Peer(options, {
       clock: parts.clock,
       random: parts.random,
@@ -69,12 +74,8 @@ class ProbedPeer {
     this.#doubt = isProbed ? this.#doubtOf(probeName, parts) : null
     this.gradualReturn = new GradualReturn(parts.clock, parts.onStandingChange)
     this.#unsubscribe =
-      this.#probes?.subscribe(({ server, from, to, reason }) => {
-        parts.events.add({ kind: 'health', peer: options.id, text: `${server} ${from} -> ${to}: ${reason}` })
-        parts.log[to === 'down' ? 'warn' : 'info'](
-          { peer: options.id, server, from, to, reason },
-          'the health of a server changed'
-        )
+      this.#probes?.subscribe(({ server, reason }) => {
+        this.#tell(server, reason)
         this.gradualReturn.update(this.health)
         parts.onStandingChange()
       }) ?? ((): void => {})
@@ -114,16 +115,24 @@ class ProbedPeer {
       servers: () => this.peer.servers(),
       isDown: (server) => this.#probes?.health(server) === 'down',
       ask: this.#askAlone(parts, true),
-      onChange: ({ server, isDoubtful, reason }) => {
-        const change = isDoubtful ? 'up -> doubtful' : 'doubtful -> up'
-        parts.events.add({ kind: 'health', peer: this.peer.id, text: `${server} ${change}: ${reason}` })
-        parts.log[isDoubtful ? 'warn' : 'info'](
-          { peer: this.peer.id, server, isDoubtful, reason },
-          'the doubt in a server changed'
-        )
+      onChange: ({ server, reason }) => {
+        this.#tell(server, reason)
         parts.onStandingChange()
       }
     })
+  }
+
+  /** Tells of a change of what is shown: a doubt that begins or ends while the server is down is none. */
+  #tell(server: string, reason: string): void {
+    const to = this.#healthOf(server)
+    const from = this.#shown.take(server, to, this.peer.servers())
+    if (from === null) return
+    const { events, log } = this.#parts
+    const peer = this.peer.id
+    const why = from === 'down' && to === 'doubtful' ? `${reason}, but it fails questions of clients` : reason
+    events.add({ kind: 'health', peer, text: `${server} ${from} -> ${to}: ${why}` })
+    const level = to === 'down' || to === 'doubtful' ? 'warn' : 'info'
+    log[level]({ peer, server, from, to, reason: why }, 'the health of a server changed')
   }
 
   /** Asks one server and no other; unless `isBounded`, outside of the limits for questions of clients. */
@@ -161,7 +170,8 @@ class ProbedPeer {
           server,
           health,
           reason: health === 'doubtful' ? 'fails questions of clients' : (probed?.lastReason ?? ''),
-          changedAgoMs: probed === undefined ? null : nowEpochMs - probed.sinceEpochMs,
+          changedAgoMs:
+            this.#shown.heldForMs(server) ?? (probed === undefined ? null : nowEpochMs - probed.sinceEpochMs),
           rttMs,
           inFlight
         }

@@ -83,3 +83,41 @@ test('one suffix that a peer refuses does not take it from the others', async (t
   for (const name of names) t.equal((await ask(server, name)).text, '172.30.2.9')
   t.ok(await until(asksApi), 'and stays so')
 })
+
+test('what is told of a server chains: down outweighs a doubt, and a doubt that ends meanwhile is no return', async (t) => {
+  const names = Array.from({ length: 20 }, (_, at) => below(`s${at}`))
+  const a = await stub(t, recordsOf('172.30.1', 'cluster.local', 1))
+  const b = await startB(
+    t,
+    `  a: {servers: ["${a.text}"], probe: {every: 100ms, timeout: 1s, fall: 2, rise: 1}}\n`,
+    policy('p', probeName, '[a, local]')
+  )
+  const { peers, operator } = b.server
+  const healthOf = (): string => peers.status()[0]!.health
+  const changes = (): string[] =>
+    operator.events
+      .since(0)
+      .filter(({ kind, peer }) => kind === 'health' && peer === 'a')
+      .map(({ text }) => /(\w+ -> \w+): /.exec(text)![1]!)
+  t.ok(await until(() => healthOf() === 'up'))
+  a.faultExceptFor = new Set([probeName])
+  a.fault = 'servfail'
+  const rest = names[Symbol.iterator]()
+  for (let at = 0; at < 10 && healthOf() !== 'doubtful'; at++) await ask(b, rest.next().value!)
+  t.equal(healthOf(), 'doubtful')
+  a.faultExceptFor = new Set()
+  t.ok(await until(() => healthOf() === 'down'), 'its probes fail too')
+  t.same(changes(), ['unknown -> up', 'up -> doubtful', 'doubtful -> down'])
+  t.same(peers.status()[0]!.servers[0]!.health, 'down', 'and so it is shown')
+  // Whatever clients ask is answered again, and only the probe is not: its doubt ends.
+  a.faultExceptFor = new Set([...names, ...recordsOf('').map(({ name }) => name)])
+  const before = a.queries.length
+  const isTried = (): boolean => a.queries.slice(before).some(({ name }) => name !== probeName)
+  t.ok(await until(() => isTried()))
+  t.same(changes().length, 3, 'no return')
+  a.fault = 'none'
+  t.ok(await until(() => healthOf() === 'up'))
+  const told = changes().map((change) => change.split(' -> '))
+  for (const [at, [from]] of told.entries()) t.equal(from, at === 0 ? 'unknown' : told[at - 1]![1], told.join(' '))
+  t.equal(told.at(-1)![1], 'up')
+})
