@@ -15,8 +15,8 @@ import { DataPlane } from '../../src/pipeline/data-plane.ts'
 import { CLASS, OPCODE, parseType } from '../../src/wire/iana.ts'
 import { encodeMessage } from '../../src/wire/message.ts'
 import { parseName } from '../../src/wire/name.ts'
-import { manifestsOf, zone, type BenchQuestion } from '../dataset.ts'
-import { clusterWorkloads, ownServices } from '../workloads.ts'
+import { manifestsOf, zone, type BenchQuestion, type BenchService } from '../dataset.ts'
+import { clusterWorkloads, ownServices, peeredServices, peeredSuffixes, peeredWorkload } from '../workloads.ts'
 
 const rounds = 7
 const answersEach = 200_000
@@ -24,13 +24,22 @@ const cookie = { code: 10, data: new Uint8Array(8) }
 
 const folder = mkdtempSync(join(tmpdir(), 'peerdns-micro-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-const manifests = join(folder, 'services.json')
-writeFileSync(manifests, manifestsOf(ownServices))
-const file = join(folder, 'config.yaml')
-const cluster = { zone, name: 'bench-a', source: { manifests: [manifests] } }
-writeFileSync(file, stringify({ cluster, listen: ['127.0.0.1:0'], admin: 'off', forward: [] }))
-const server = new RunningServer(loadConfig(file, loadOptions()), systemClock, silentLog)
-await server.start(false)
+async function start(name: string, services: readonly BenchService[], more: object): Promise<RunningServer> {
+  const manifests = join(folder, `${name}.json`)
+  writeFileSync(manifests, manifestsOf(services))
+  const file = join(folder, `${name}.yaml`)
+  const cluster = { zone, name, ttl: '60s', source: { manifests: [manifests] } }
+  writeFileSync(file, stringify({ cluster, listen: ['127.0.0.1:0'], admin: 'off', forward: [], ...more }))
+  const server = new RunningServer(loadConfig(file, loadOptions()), systemClock, silentLog)
+  await server.start(false)
+  return server
+}
+const peer = await start('bench-a', peeredServices, {})
+const { address, port } = peer.dnsAddresses[0]!
+const server = await start('bench-b', ownServices, {
+  peers: { 'bench-a': { servers: [`${address}:${port}`] } },
+  policies: [{ name: 'from-a', dnsName: peeredSuffixes, targets: ['bench-a'] }]
+})
 
 const client = { address: '127.0.0.1', port: 1_024, transport: 'udp' } as const
 const out = new Uint8Array(65_535)
@@ -70,14 +79,16 @@ function nanosecondsEach(plane: DataPlane, queries: readonly Uint8Array[]): numb
   return best
 }
 
-for (const { id, questions, transport } of clusterWorkloads) {
+for (const { id, questions, transport } of [...clusterWorkloads, peeredWorkload]) {
   if (transport !== 'udp') continue
   for (const [what, plane] of Object.entries(planes)) {
     for (const hasCookie of [false, true]) {
       const queries = questions.map((question) => encoded(question, hasCookie))
+      await Promise.all(queries.map(async (query) => plane.resolve(query, client)))
       const name = `answer, ${id}${hasCookie ? ', a cookie' : ''}, ${what}`
       console.log(`${name.padEnd(44)} ${nanosecondsEach(plane, queries).toFixed(0).padStart(27)} ns`)
     }
   }
 }
 await server.stop({ force: true })
+await peer.stop({ force: true })

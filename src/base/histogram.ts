@@ -1,7 +1,8 @@
 /**
  * Counts of values in fixed buckets, for the metrics page.
  *
- * A value costs one comparison a bucket and one store: nothing is allocated after the construction.
+ * A value costs two comparisons where it falls into the bucket of the one before, else one a bucket, and a store: nothing
+ * is allocated after the construction.
  */
 export class Histogram {
   /** Upper bounds of the buckets, each included in its bucket; values above the last one have a bucket of their own. */
@@ -9,6 +10,7 @@ export class Histogram {
   /** Values seen in each bucket, not cumulated: one more than there are bounds. */
   readonly counts: Float64Array
   readonly #sum = new Float64Array(1)
+  #lastBucket = 0
 
   /** @throws RangeError unless the bounds are finite and ascend. */
   constructor(bounds: readonly number[]) {
@@ -23,8 +25,14 @@ export class Histogram {
 
   /** Adds one value, in the unit of the bounds. */
   observe(value: number): void {
-    let bucket = 0
-    while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
+    const { bounds } = this
+    let bucket = this.#lastBucket
+    if (!(value <= bounds[bucket]! && (bucket === 0 || value > bounds[bucket - 1]!))) {
+      bucket = 0
+      while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+      // Behind the last bound there is none to compare with.
+      this.#lastBucket = bucket === bounds.length ? 0 : bucket
+    }
     this.counts[bucket]! += 1
     this.#sum[0]! += value
   }

@@ -15,6 +15,7 @@ import { CLASS, OPCODE, RCODE } from '../wire/iana.ts'
 import { encodeMessage } from '../wire/message.ts'
 import { readName } from '../wire/name.ts'
 import { latin1Of, readU16, writeU16 } from '../wire/octets.ts'
+import type { EdnsOption } from '../wire/edns.ts'
 import type { PeerQuestion } from './peer-types.ts'
 
 /** One question, encoded once for all exchanges; each exchange sends a copy with its own id. */
@@ -32,7 +33,7 @@ export class PeerQuery {
   /** The message with this id, with or without an OPT record. */
   octets(id: number, withEdns: boolean): Uint8Array {
     const template = withEdns ? (this.#withEdns ??= this.#encode(true)) : (this.#plain ??= this.#encode(false))
-    const octets = Uint8Array.from(template)
+    const octets = template.slice()
     writeU16(octets, 0, id)
     return octets
   }
@@ -69,8 +70,20 @@ export function questionKey({
   zone,
   soaMayBeAbove
 }: PeerQuestion): string {
-  let key = `${type} ${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0}${soaMayBeAbove === true ? 1 : 0} ${name}${zone ?? ''}`
+  const flags = `${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0}${soaMayBeAbove === true ? 1 : 0}`
+  return `${type} ${flags} ${name}${zone ?? ''}${optionsKey(options)}`
+}
+
+// Most questions have the very same options.
+let lastOptions: readonly EdnsOption[] = []
+let lastOptionsKey = ''
+
+function optionsKey(options: readonly EdnsOption[]): string {
+  if (options === lastOptions) return lastOptionsKey
+  let key = ''
   for (const { code, data } of options) key += ` ${code}:${latin1Of(data, 0, data.length)}`
+  lastOptions = options
+  lastOptionsKey = key
   return key
 }
 

@@ -22,16 +22,22 @@ import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
 import { askTarget, isKnownToHave, staleOf, type Deliberation } from './target-outcome.ts'
 
+const nobody = (): void => {}
+
 export class Asking {
   readonly #parts: Parts
   readonly #query: Query
   readonly #talk: Deliberation
   readonly #deadlineMs: number
   readonly #startedAtMs = new Map<number, number>()
-  /** Each promise puts its target's outcome in place before it resolves. */
-  readonly #pending = new Map<number, Promise<void>>()
+  /** Targets whose outcome is not in place yet. */
+  readonly #pending = new Set<number>()
   /** Targets that were given up, and may still answer. */
   readonly #late = new Set<number>()
+  /** It reaches whoever waits; where nobody does any more, it must not end the process. */
+  #bug: Readonly<{ error: unknown }> | null = null
+  /** Tells who waits that something has come. */
+  #wake: () => void = nobody
 
   constructor(parts: Parts, query: Query, talk: Deliberation, deadlineMs: number) {
     this.#parts = parts
@@ -44,17 +50,19 @@ export class Asking {
   start(target: number): void {
     if (this.#startedAtMs.has(target)) return
     this.#startedAtMs.set(target, this.#parts.clock.nowMs())
-    const asked = this.#ask(target)
-    // A bug reaches whoever waits; where nobody does any more, it must not end the process.
-    asked.catch(() => {})
-    this.#pending.set(target, asked)
+    this.#pending.add(target)
+    void this.#ask(target)
   }
 
   async #ask(target: number): Promise<void> {
-    // By the time of the delete the caller has put this promise into the map: an await never goes on at once.
-    this.#talk.outcomes[target] = await askTarget(this.#parts, this.#query, this.#talk, target, this.#deadlineMs)
-    this.#pending.delete(target)
-    this.#late.delete(target)
+    try {
+      this.#talk.outcomes[target] = await askTarget(this.#parts, this.#query, this.#talk, target, this.#deadlineMs)
+      this.#pending.delete(target)
+      this.#late.delete(target)
+    } catch (error) {
+      this.#bug ??= { error }
+    }
+    this.#wake()
   }
 
   /** Waits until any target has said something, or this one is given up. */
@@ -162,14 +170,18 @@ export class Asking {
 
   /** Waits for any outcome; false where none came in time. */
   async #anyOutcome(withinMs: number): Promise<boolean> {
-    if (this.#pending.size === 0) return true
-    const timeIsUp = Promise.withResolvers<boolean>()
-    const cancel = this.#parts.clock.after(Math.max(0, withinMs), () => timeIsUp.resolve(false))
-    const came = await Promise.race([
-      timeIsUp.promise,
-      ...[...this.#pending.values()].map(async (one) => one.then(() => true))
-    ])
-    cancel()
+    let came = true
+    if (this.#pending.size > 0 && this.#bug === null) {
+      came = await new Promise<boolean>((resolve) => {
+        const cancel = this.#parts.clock.after(Math.max(0, withinMs), () => resolve(false))
+        this.#wake = () => {
+          cancel()
+          resolve(true)
+        }
+      })
+      this.#wake = nobody
+    }
+    if (this.#bug !== null) throw this.#bug.error
     return came
   }
 }

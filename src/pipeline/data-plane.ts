@@ -10,6 +10,7 @@ import { DROP, MISS, STREAM, type Client, type MessageStream, type Responder } f
 import { EDE, RCODE } from '../wire/iana.ts'
 import { nameToText } from '../wire/name.ts'
 import { typeToText, rcodeToText } from '../wire/iana.ts'
+import { copyOf } from '../wire/octets.ts'
 import { parseQuery, type ParsedQuery } from '../wire/query.ts'
 import { encodeBareError } from '../wire/response.ts'
 import { accept, headerError, isDropped } from './accept.ts'
@@ -110,7 +111,7 @@ export class DataPlane implements Responder {
 
   async stream(octets: Uint8Array, client: Client, stream: MessageStream): Promise<void> {
     const parts = this.#parts
-    const copy = Uint8Array.from(octets)
+    const copy = copyOf(octets, 0, octets.length)
     const send = async (size: number): Promise<unknown> => stream.send(scratch.slice(0, size))
     try {
       const message = parseQuery(copy, copy.length)
@@ -153,7 +154,7 @@ export class DataPlane implements Responder {
   async resolve(octets: Uint8Array, client: Client): Promise<Uint8Array | null> {
     const { stats } = this
     const parts = this.#parts
-    const copy = Uint8Array.from(octets)
+    const copy = copyOf(octets, 0, octets.length)
     const startedAtMs = parts.clock.nowMs()
     stats.misses++
     stats.inFlight++

@@ -2,7 +2,7 @@
  * What one peer says of one name: from the cache where it still holds, else by asking. Names go out and are kept as
  * the peer calls them; they become ours when the answer is used.
  */
-import { decodeEde } from '../wire/edns.ts'
+import { decodeEde, type EdnsOption } from '../wire/edns.ts'
 import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
 import { EDE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, rootName, type DomainName } from '../wire/name.ts'
@@ -286,6 +286,18 @@ const outcomeHolds = (outcome: Outcome, rrset: RRset): boolean =>
   outcome.kind !== 'unreachable' &&
   outcome.reply.sections.answer.some((held) => held.owner === rrset.owner && held.type === rrset.type)
 
+const noInstances: readonly string[] = []
+let ownHop: Readonly<{ instanceId: string; options: readonly EdnsOption[] }> | null = null
+
+/** What tells those behind us where the question has been. Mostly nowhere but here, which is encoded once. */
+function hopOptions(instances: readonly string[], instanceId: string): readonly EdnsOption[] {
+  if (instances.length > 0) return [encodePeerdnsOption({ instances: [...instances, instanceId] })]
+  if (ownHop?.instanceId !== instanceId) {
+    ownHop = { instanceId, options: [encodePeerdnsOption({ instances: [instanceId] })] }
+  }
+  return ownHop.options
+}
+
 async function oneOutcome(
   parts: Parts,
   query: Query,
@@ -304,7 +316,6 @@ async function oneOutcome(
   if (failure !== null) return { kind: 'unreachable', why: failure, isCached: true, stale }
   const budgetMs = deadlineMs - clock.nowMs()
   if (budgetMs <= 0) return { kind: 'unreachable', why: 'no time was left to ask', isCached: false, stale }
-  const instances = [...(query.peerdns?.instances ?? []), instanceId]
   const askedAtMs = clock.nowMs()
   const reply = await route.peer.ask(
     {
@@ -314,7 +325,7 @@ async function oneOutcome(
       soaMayBeAbove: route.soaMayBeAbove,
       dnssecOk: query.dnssecOk,
       checkingDisabled: query.checkingDisabled,
-      options: [encodePeerdnsOption({ instances })]
+      options: hopOptions(query.peerdns?.instances ?? noInstances, instanceId)
     },
     budgetMs,
     route.isBackground

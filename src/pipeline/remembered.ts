@@ -18,15 +18,26 @@ export type TtlCaps = Readonly<{ maxTtlSeconds: number; maxNegativeTtlSeconds: n
 /** A question as it is asked at one target. */
 export type TargetQuestion = Readonly<{ target: TargetId; name: DomainName; type: number }>
 
-export const keyOf = (question: TargetQuestion, query: Query): string =>
-  answerKey({
-    target: question.target,
-    name: question.name,
-    type: question.type,
-    class: 1,
-    dnssecOk: query.dnssecOk,
-    checkingDisabled: query.checkingDisabled
-  })
+// One query looks its answers up several times, and joining and hashing the key costs more than the look-up.
+const lastKeys = { name: '' as DomainName, target: '', type: -1, dnssecOk: false, checkingDisabled: false, key: '' }
+
+export function keyOf({ target, name, type }: TargetQuestion, { dnssecOk, checkingDisabled }: Query): string {
+  const last = lastKeys
+  const isSame =
+    name === last.name &&
+    type === last.type &&
+    target === last.target &&
+    dnssecOk === last.dnssecOk &&
+    checkingDisabled === last.checkingDisabled
+  if (isSame) return last.key
+  last.name = name
+  last.target = target
+  last.type = type
+  last.dnssecOk = dnssecOk
+  last.checkingDisabled = checkingDisabled
+  last.key = answerKey({ target, name, type, class: 1, dnssecOk, checkingDisabled })
+  return last.key
+}
 
 export type Remembered =
   | Readonly<{ kind: 'fresh'; answer: Answer }>
@@ -93,16 +104,16 @@ export function isNameHeld(parts: Parts, question: TargetQuestion, query: Query)
 }
 
 /** Failures are kept beside answers, not over them: the last good answer must survive to be served stale. */
-const failureQuestion = (question: TargetQuestion): TargetQuestion => ({ ...question, target: `${question.target}!` })
+const failureKeyOf = (question: TargetQuestion, query: Query): string => `${keyOf(question, query)}!`
 
 /** Why the target failed this question a moment ago; null where it did not. */
 export function rememberedFailure(parts: Parts, question: TargetQuestion, query: Query): string | null {
-  const hit = parts.cache.peek(keyOf(failureQuestion(question), query), parts.clock.nowMs())
+  const hit = parts.cache.peek(failureKeyOf(question, query), parts.clock.nowMs())
   return hit === null || hit.staleForMs > 0 ? null : (hit.entry.failure ?? 'it failed a moment ago')
 }
 
 export function rememberFailure(parts: Parts, question: TargetQuestion, query: Query, why: string): void {
-  parts.cache.putFailure(keyOf(failureQuestion(question), query), {
+  parts.cache.putFailure(failureKeyOf(question, query), {
     nowMs: parts.clock.nowMs(),
     targetId: question.target,
     server: '',

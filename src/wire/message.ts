@@ -240,6 +240,11 @@ function messageFlags(message: Message): number {
  * lowest TTL is that of the set (RFC 2181 §5.2).
  */
 export function groupRRsets(records: readonly ResourceRecord[]): RRset[] {
+  const only = records[0]
+  if (records.length === 1 && only !== undefined) {
+    const { owner, type, ttlSeconds, rdata } = only
+    return only.class === CLASS.IN ? [{ owner, type, ttlSeconds, rdata: [rdata] }] : []
+  }
   const groups = new Map<string, { owner: DomainName; type: number; ttlSeconds: number; rdata: Map<string, Rdata> }>()
   for (const { owner, type, class: rrclass, ttlSeconds, rdata } of records) {
     if (rrclass !== CLASS.IN) continue
