@@ -119,12 +119,16 @@ export class Freshness {
     if (this.#waiting.size > 0) this.#endWait(origin.from === 'mirror' ? { ...given, knownAtMs: nowMs } : given)
   }
 
-  /** The same for a policy's answer from the cache that lay ready. */
+  /**
+   * The same for a policy's answer from the cache, or from a copy, that lay ready.
+   * @param knownAtMs -Infinity for a copy
+   */
   gaveReady({ name, type, policy, target }: ReadyAnswer, knownAtMs: number, nowMs: number): void {
     if (!this.#isFollowing || policy === null || target === null) return
     const given = { givenAtMs: nowMs, knownAtMs, name, type, policy, target }
     this.#given.add(given)
-    if (this.#waiting.size > 0) this.#endWait(given)
+    const isOfCopy = knownAtMs === Number.NEGATIVE_INFINITY
+    if (this.#waiting.size > 0) this.#endWait(isOfCopy ? { ...given, knownAtMs: nowMs } : given)
   }
 
   /** A change is in our own zone. */

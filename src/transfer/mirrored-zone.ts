@@ -28,6 +28,7 @@ export type MirroredZoneOptions = SecondaryOptions &
 export class MirroredZone extends SecondaryZone {
   readonly #options: MirroredZoneOptions
   #copy: Taken | null = null
+  #copyNumber = 0
   #mustTakeWhole = false
   /** When the copy was last asked for whole; Infinity: it was brought up to date by deltas since. */
   #takenWholeAtMs = Number.POSITIVE_INFINITY
@@ -40,6 +41,11 @@ export class MirroredZone extends SecondaryZone {
   /** The last good version; null before the first transfer. */
   get copy(): Taken | null {
     return this.#copy
+  }
+
+  /** Another number for each store: who notes it need not hold on to a store that is not the copy any more. */
+  get copyNumber(): number {
+    return this.#copyNumber
   }
 
   get store(): ZoneStore | null {
@@ -110,6 +116,7 @@ export class MirroredZone extends SecondaryZone {
     if (outcome.kind === 'zone') {
       const before = this.store
       this.#copy = outcome.taken
+      this.#copyNumber++
       this.#mustTakeWhole = false
       this.#takenWholeAtMs = sentAtMs
       this.tookWhole(sentAtMs)

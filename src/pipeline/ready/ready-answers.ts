@@ -4,7 +4,7 @@
  *
  * What an answer rests on is in its key (the question, RD, CD, EDNS, DO, the client's limit, and the group of clients that
  * the configuration makes no difference between) or ends it: a change of a name in a zone of ours, the cached answer's
- * leaving the cache or expiring, a change of a target's standing, a zone that comes or goes, and every exchange of Parts. Nothing is allocated for a
+ * leaving the cache or expiring, a copy of a peer's zone being exchanged or losing its peer, a change of a target's standing, a zone that comes or goes, and every exchange of Parts. Nothing is allocated for a
  * query that is answered here, and everything is counted as it is elsewhere.
  */
 import { readyAnswerOctets, readyAnswerSlots } from '../../base/limits.ts'
@@ -12,7 +12,9 @@ import type { CachedAnswer } from '../../cache/answer-cache.ts'
 import type { ClientWords } from '../../server/mmsg/message-batch.ts'
 import type { Client } from '../../server/responder.ts'
 import type { ParsedQuery } from '../../wire/query.ts'
+import type { MirroredZone } from '../../transfer/mirrored-zone.ts'
 import type { ZoneChange } from '../../zone/zone-change.ts'
+import type { ZoneStore } from '../../zone/zone-store.ts'
 import type { Answer } from '../answer.ts'
 import type { Parts } from '../parts.ts'
 import type { PipelineStats } from '../pipeline-stats.ts'
@@ -45,6 +47,8 @@ export class ReadyAnswers {
   #generation = 1
   #zonesRevision = 0
   #unsubscribe: (() => void)[] = []
+  /** Copies of peers' zones that answers rest on, and how to stop following each. */
+  readonly #copies = new Map<MirroredZone, Readonly<{ copyNumber: number; end: () => void }>>()
   /** Octets that the client of the query looked up last takes. */
   #limitOctets = 0
   /** The query that was looked up last got nothing, and what will be said of it is worth keeping. */
@@ -69,6 +73,7 @@ export class ReadyAnswers {
   /** Whatever the Parts decide is decided anew. */
   use(parts: Parts): void {
     for (const end of this.#unsubscribe) end()
+    this.#leaveCopies()
     this.#parts = parts
     this.#audiences = new Audiences(parts)
     this.#generation = (this.#generation + 1) | 0
@@ -111,7 +116,8 @@ export class ReadyAnswers {
     if (!this.#isWanted) return
     this.#isWanted = false
     const basis = basisOf(this.#parts, query, answer)
-    if (basis === null) return
+    // Workers cannot look whether a copy still speaks for its peer.
+    if (basis === null || (basis.source.mirror !== null && this.shared !== null)) return
     const { entry } = basis.source
     const ageSeconds = entry === null ? 0 : answer.ageSeconds
     const template = templateOf(octets, query, message, answer, { recursionAvailable, ageSeconds })
@@ -141,6 +147,7 @@ export class ReadyAnswers {
     const block = this.#table.put(this.#question.hash, this.#question.flags, this.#limitOctets, template, basis.source)
     if (block < 0) return
     const { words } = this.#table
+    if (basis.source.mirror !== null) this.#followCopy(basis.source.mirror)
     words[block + field.generation] = this.#generation
     // Workers cannot look whether the cached answer is still held: its leaving changes the version of its key.
     const names = this.shared === null || basis.source.entry === null ? basis.names : [basis.source.cacheKey]
@@ -156,11 +163,16 @@ export class ReadyAnswers {
 
   #write(block: number, source: ReadySource, octets: Uint8Array, end: number, out: Uint8Array): number {
     const { shared } = this
+    if (source.mirror !== null) {
+      const written = this.#writeZone(block, source.mirror.store!, octets, end, out)
+      this.#countMirror(source, source.mirror)
+      return written
+    }
     if (source.entry === null) {
       // Workers read what lies here: it is left as it is.
       const written =
         shared === null
-          ? this.#writeZone(block, source, octets, end, out)
+          ? this.#writeZone(block, source.zone!, octets, end, out)
           : shared.copy.write(block, octets, end, out, null, source.zone!.serial)
       if (written > 0) this.#countZone(source)
       return written
@@ -182,9 +194,8 @@ export class ReadyAnswers {
     return written
   }
 
-  #writeZone(block: number, source: ReadySource, octets: Uint8Array, end: number, out: Uint8Array): number {
+  #writeZone(block: number, { serial }: ZoneStore, octets: Uint8Array, end: number, out: Uint8Array): number {
     const { words } = this.#table
-    const serial = source.zone!.serial
     if (words[block + field.serialAt] !== 0 && words[block + field.serial] !== (serial | 0)) {
       this.#table.setSerial(block, serial)
     }
@@ -214,11 +225,17 @@ export class ReadyAnswers {
     }
     // What a silent hub's copy says is said with a reason.
     if (source.from === 'zone' && (this.#parts.own.silentForMs?.() ?? null) !== null) return false
+    if (source.mirror !== null && !isSameCopy(source.mirror, source.copyNumber)) return false
     return source.revision === null || source.revision === this.#parts.standings.revision()
   }
 
   #countZone({ rcode, policy, target }: ReadySource): void {
     this.#pipelineStats.countServed(rcode, 'zone', this.#parts.own.signOfLifeAgeMs() ?? 0, policy, target)
+  }
+
+  #countMirror(source: ReadySource, mirror: MirroredZone): void {
+    this.#parts.freshness.gaveReady(source, Number.NEGATIVE_INFINITY, this.#parts.clock.nowMs())
+    this.#pipelineStats.countServed(source.rcode, 'mirror', mirror.ageMs() ?? 0, source.policy, source.target)
   }
 
   #countCached(source: ReadySource, entry: CachedAnswer, nowMs: number): void {
@@ -240,6 +257,19 @@ export class ReadyAnswers {
     )
   }
 
+  #followCopy(mirror: MirroredZone): void {
+    const { store, copyNumber } = mirror
+    const followed = this.#copies.get(mirror)
+    if (store === null || followed?.copyNumber === copyNumber) return
+    followed?.end()
+    this.#copies.set(mirror, { copyNumber, end: store.subscribe(this.#end) })
+  }
+
+  #leaveCopies(): void {
+    for (const { end } of this.#copies.values()) end()
+    this.#copies.clear()
+  }
+
   /** Ends the answers that rest on what has changed. */
   readonly #end = (change: ZoneChange): void => {
     for (const { owner } of change.sets) this.#touch(owner)
@@ -254,6 +284,10 @@ export class ReadyAnswers {
     this.#versions[bucket] = (this.#versions[bucket]! + 1) | 0
   }
 }
+
+/** Whether that copy is still the one, speaks for the peer, and tells all that its zone says. */
+const isSameCopy = (mirror: MirroredZone, copyNumber: number): boolean =>
+  mirror.copyNumber === copyNumber && mirror.copy!.coverage.isWhole && mirror.isLive()
 
 /** FNV-1a over the name. */
 function bucketOf(name: string): number {
