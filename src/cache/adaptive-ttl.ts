@@ -6,6 +6,7 @@
  * never seen to change has no cap. Heuristic freshness as RFC 9111 §4.2.2 has it, here only ever below the TTL that
  * came.
  */
+import { fnv1a, fnvPrime } from '../base/fnv1a.ts'
 import { adaptiveTtlMinSeconds, adaptiveTtlNames, adaptiveTtlShare } from '../base/transfer-limits.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
@@ -74,21 +75,12 @@ function put<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
 function fingerprint({ rcode, answer }: Sections): number {
   let sum = rcode + 1
   for (const { owner, type, rdata } of answer) {
-    const start = hashText(Math.imul(type + 1, prime), owner)
+    const start = fnv1a(Math.imul(type + 1, fnvPrime), owner, 0, owner.length)
     for (const octets of rdata) {
       let hash = start
-      for (const octet of octets) hash = Math.imul(hash ^ octet, prime)
+      for (const octet of octets) hash = Math.imul(hash ^ octet, fnvPrime)
       sum = (sum + (hash ^ (hash >>> 15))) | 0
     }
   }
   return sum
-}
-
-/** FNV-1a. */
-const prime = 0x0100_0193
-
-function hashText(start: number, text: string): number {
-  let hash = start
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), prime)
-  return hash
 }

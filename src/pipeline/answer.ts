@@ -8,7 +8,9 @@ export type Ede = Readonly<{ code: number; text: string }>
 
 /** Where an answer's first owner was found. Ages in milliseconds. */
 export type Origin =
-  /** `ageMs`: since the zone's source last proved that it follows the cluster; `changedAgoMs`: since the zone changed. */
+  /**
+   * `ageMs`: since the zone's source last proved that it follows the cluster; `changedAgoMs`: since the zone changed.
+   */
   | Readonly<{ from: 'zone'; zone: DomainName; ageMs: number; changedAgoMs: number }>
   /** `ageMs`: since it came; `sourceAgeMs`: before that, since who gave it knew it to be right, where that is told. */
   | Readonly<{
@@ -56,7 +58,7 @@ export const staleForMs = ({ origin }: Answer): number =>
   origin.from === 'cache' || origin.from === 'mirror' ? origin.staleForMs : 0
 
 const noRRsets: readonly RRset[] = []
-const noEde: readonly Ede[] = []
+export const noEde: readonly Ede[] = []
 const madeHere: Origin = { from: 'policy', target: null }
 
 const emptySections = (rcode: number): Sections => ({

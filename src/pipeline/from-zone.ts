@@ -5,7 +5,7 @@ import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { Zones } from '../zone/zones.ts'
-import { answerOf, errorAnswer, type Answer, type Ede } from './answer.ts'
+import { answerOf, errorAnswer, noEde, type Answer, type Ede } from './answer.ts'
 
 export type OwnZones = Readonly<{
   zones: Zones
@@ -24,7 +24,6 @@ export type OwnZones = Readonly<{
 const maxAdditionalTargets = 16
 
 const none: readonly RRset[] = []
-const noEde: readonly Ede[] = []
 
 export const notSyncedAnswer = (): Answer =>
   errorAnswer(RCODE.SERVFAIL, { code: EDE.NOT_READY, text: 'the cluster has not been read yet' })

@@ -5,6 +5,7 @@
  * window of 60 s. So all types of one Service come from the same target, every replica chooses alike, a target that
  * goes or comes moves only its own share, and shares hold over names, clients and windows alike.
  */
+import { fnv1a, fnvOffset } from '../base/fnv1a.ts'
 import type { DomainName } from '../wire/name.ts'
 
 /** How long a choice holds. No answer's TTL reaches past the end of its window. */
@@ -17,15 +18,6 @@ export function scramble(hash: number): number {
   h = Math.imul(h ^ (h >>> 13), 0xc2b2_ae35)
   return (h ^ (h >>> 16)) >>> 0
 }
-
-/** FNV-1a over a piece of a text whose characters are octets. */
-function fnv1a(seed: number, text: string, from: number, to: number): number {
-  let hash = seed
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193)
-  return hash
-}
-
-const fnvOffset = 0x811c_9dc5
 
 export const hashText = (text: string): number => scramble(fnv1a(fnvOffset, text, 0, text.length))
 

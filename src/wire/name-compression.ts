@@ -7,6 +7,7 @@
  * right too.
  */
 import { WireError } from '../base/errors.ts'
+import { fnvOffset, fnvPrime } from '../base/fnv1a.ts'
 import { compressionLabels } from '../base/limits.ts'
 import { lowerCaseOf, maxLabelOctets, maxNameOctets } from './name.ts'
 
@@ -144,8 +145,8 @@ export class NameCompression {
 
 /** FNV-1a over the label in lower case, with what follows it. */
 function hashLabel(octets: Uint8Array, at: number, next: number): number {
-  let hash = (0x811c9dc5 ^ next) | 0
-  for (let i = at + octets[at]!; i >= at; i--) hash = Math.imul(hash ^ lowerCaseOf[octets[i]!]!, 0x01000193)
+  let hash = (fnvOffset ^ next) | 0
+  for (let i = at + octets[at]!; i >= at; i--) hash = Math.imul(hash ^ lowerCaseOf[octets[i]!]!, fnvPrime)
   return (hash ^ (hash >>> 15)) >>> 0
 }
 

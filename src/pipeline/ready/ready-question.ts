@@ -2,15 +2,13 @@
  * The first look at a query for a ready-made answer: its question's octets, hashed, and all else that an answer to
  * it may depend on. Allocates nothing; whatever is not plain is left to the whole parser.
  */
+import { fnvOffset, fnvPrime } from '../../base/fnv1a.ts'
 import { maxMessageOctets, maxUdpPayloadOctets, plainUdpPayloadOctets } from '../../base/limits.ts'
 import { bareOptOctets } from '../../wire/edns.ts'
 import { headerOctets } from '../../wire/header.ts'
 import { RRTYPE } from '../../wire/iana.ts'
 import { lowerCaseOf, maxNameOctets } from '../../wire/name.ts'
 import { peerdnsOptionCode } from '../../wire/peerdns-option.ts'
-
-const hashSeed = 0x811c9dc5
-const hashPrime = 0x01000193
 
 /** Bits of `flags`; who asks stands above them. */
 const flag = { recursionDesired: 1, checkingDisabled: 2, edns: 4, dnssecOk: 8 } as const
@@ -46,18 +44,18 @@ export class ReadyQuestion {
     if (size < headerOctets + 5 || (octets[2]! & 0xf8) !== 0) return false
     if (octets[5] !== 1 || octets[11]! > 1) return false
     if ((octets[4]! | octets[6]! | octets[7]! | octets[8]! | octets[9]! | octets[10]!) !== 0) return false
-    let hash = hashSeed
+    let hash = fnvOffset
     let at = headerOctets
     for (let length = octets[at]!; length !== 0; length = octets[at]!) {
       const end = at + 1 + length
       if (length > 63 || end + 5 > size) return false
-      hash = Math.imul(hash ^ length, hashPrime)
-      for (at++; at < end; at++) hash = Math.imul(hash ^ lowerCaseOf[octets[at]!]!, hashPrime)
+      hash = Math.imul(hash ^ length, fnvPrime)
+      for (at++; at < end; at++) hash = Math.imul(hash ^ lowerCaseOf[octets[at]!]!, fnvPrime)
     }
     at++
     if (at - headerOctets > maxNameOctets || at + 4 > size) return false
-    hash = Math.imul(hash ^ ((octets[at]! << 8) | octets[at + 1]!), hashPrime)
-    hash = Math.imul(hash ^ ((octets[at + 2]! << 8) | octets[at + 3]!), hashPrime)
+    hash = Math.imul(hash ^ ((octets[at]! << 8) | octets[at + 1]!), fnvPrime)
+    hash = Math.imul(hash ^ ((octets[at + 2]! << 8) | octets[at + 3]!), fnvPrime)
     const end = at + 4
     let flags = (octets[2]! & 1) | (octets[3]! & 0x10 ? flag.checkingDisabled : 0)
     let limitOctets = plainUdpPayloadOctets
