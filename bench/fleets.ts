@@ -177,7 +177,9 @@ async function withClusterA(
   }
 }
 
-/** Cluster A, whose names are peered; it sits on the client's core, where it has nothing to do once caches are filled. */
+/**
+ * Cluster A, whose names are peered; it sits on the client's core, where it has nothing to do once caches are filled.
+ */
 export async function startClusterA(workspace: Workspace, peerdns: PeerdnsProgram): Promise<RunningServer> {
   const role = { services: servicesOfPeer, ttlSeconds: peeredTtlSeconds }
   const plan = peerdnsForZone(peerdns, await workspace.place(), role, { transfer: { allow: ['127.0.0.0/8'] } })

@@ -1,4 +1,7 @@
-/** `npm run bench:micro`: parsing, looking up, encoding, and whole answers, each without sockets; one program after the other. */
+/**
+ * `npm run bench:micro`: parsing, looking up, encoding, and whole answers, each without sockets; one program after the
+ * other.
+ */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

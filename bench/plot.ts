@@ -1,4 +1,7 @@
-/** The costs of an answer in every case as an SVG that reads in light and in dark: a bar for each server, with its spread. */
+/**
+ * The costs of an answer in every case as an SVG that reads in light and in dark: a bar for each server, with its
+ * spread.
+ */
 import type { ServerRuns, ThroughputResult } from './cases/throughput.ts'
 import type { ServerId } from './rivals/server-plan.ts'
 import { spreadOf } from './statistics.ts'

@@ -1,4 +1,7 @@
-/** `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; what comes out: report.ts. */
+/**
+ * `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; what comes out:
+ * report.ts.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

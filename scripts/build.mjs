@@ -9,7 +9,10 @@ import { join, relative } from 'node:path'
 /** What the compiler's output depends on. */
 const inputs = ['src', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
 const stampName = '.built-from'
-/** Folders beside dist/, so that source maps say the same; one that is older than this was left by a build that was killed. */
+/**
+ * Folders beside dist/, so that source maps say the same; one that is older than this was left by a build that was
+ * killed.
+ */
 const ownFolder = /^\.dist-/
 const abandonedAfterMs = 600_000
 

@@ -1,7 +1,7 @@
 /**
- * What queries cost while the cluster changes: peerdns on an API server of ours that tells 500 changes of endpoints a second,
- * and on the same one while nothing changes, round by round. Rivals are left out: they need a real API server, which takes fewer
- * changes than that (see scale.ts for those).
+ * What queries cost while the cluster changes: peerdns on an API server of ours that tells 500 changes of endpoints a
+ * second, and on the same one while nothing changes, round by round. Rivals are left out: they need a real API server,
+ * which takes fewer changes than that (see scale.ts for those).
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
 /**
- * Small servers for comparison: one written plainly on dns2, and two that only send every datagram back, in Node and in C.
+ * Small servers for comparison: one written plainly on dns2, and two that only send every datagram back, in Node and in
+ * C.
  */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'

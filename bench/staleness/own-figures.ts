@@ -1,4 +1,7 @@
-/** What a peerdns on B says itself of each death, beside what the observer saw: both count from the EndpointSlice's change. */
+/**
+ * What a peerdns on B says itself of each death, beside what the observer saw: both count from the EndpointSlice's
+ * change.
+ */
 import type { PropagationJson } from '../../src/admin/api-types.ts'
 import type { Trial } from './deaths.ts'
 import { figuresOf, type Figures } from './figures.ts'

@@ -17,12 +17,14 @@ export const incomingTransferIdleMs = 5_000
 export const incomingTransferMs = 300_000
 /** A server of a mirrored zone that does not answer for its SOA within this time is given up for the next one. */
 export const mirrorQueryTimeoutMs = 1_500
-/** The SOA is asked for this often over a connection held open; where the server tells of changes by itself, less often. */
+/**
+ * The SOA is asked for this often over a connection held open; where the server tells of changes by itself, less often.
+ */
 export const mirrorPollMs = 200
 export const mirrorHeartbeatMs = 1_000
 /**
- * Serials that count seconds (CoreDNS) stay the same while the zone changes again within one: what was taken sooner after
- * such a serial was first seen is taken once more. Our clock and the server's may differ by so many seconds.
+ * Serials that count seconds (CoreDNS) stay the same while the zone changes again within one: what was taken sooner
+ * after such a serial was first seen is taken once more. Our clock and the server's may differ by so many seconds.
  */
 export const serialSecondMs = 1_100
 export const serialSecondsApart = 600
@@ -36,9 +38,13 @@ export const mirrorRetryMaxMs = 10_000
 export const mirrorRefusedMs = 5_000
 /** NOTIFY over UDP that one peer may make us look after in a second; more come together to one look. */
 export const notifiesPerSecond = 20
-/** All that a suffix holds in the cache is dropped for NOTIFY at most this often: each time costs a look at each name. */
+/**
+ * All that a suffix holds in the cache is dropped for NOTIFY at most this often: each time costs a look at each name.
+ */
 export const suffixEvictionEveryMs = 1_000
-/** Names whose eviction from the cache is remembered, and for how long answers about them are kept for a second only. */
+/**
+ * Names whose eviction from the cache is remembered, and for how long answers about them are kept for a second only.
+ */
 export const evictedNames = 10_000
 export const evictionSettleMs = 2_000
 /** Questions, and names that changed, that are remembered of a peer that tells of no changes by itself. */
@@ -62,7 +68,9 @@ export const strayTransferMessages = 200
 // Zones that others take from us.
 /** Largest message of a transfer unless one record needs more: name compression reaches 16 KiB. RFC 1035 §4.1.4. */
 export const transferMessageOctets = 16 * 1024
-/** Differences of so many records are sent even where the zone itself has fewer: they tell when each change happened. */
+/**
+ * Differences of so many records are sent even where the zone itself has fewer: they tell when each change happened.
+ */
 export const alwaysDifferences = 500
 /** Whole zones that are sent at the same time; others wait their turn. */
 export const transfersOut = 10

@@ -46,7 +46,9 @@ export class Contributions {
     if (byOwner.size === 0) this.#byType.delete(rrset.type)
   }
 
-  /** What all contributors say together; null where there is none. @param more contributions that are held elsewhere. */
+  /**
+   * What all contributors say together; null where there is none. @param more contributions that are held elsewhere.
+   */
   merged(owner: DomainName, type: number, more: readonly Contribution[] = []): RRset | null {
     const held = this.#byType.get(type)?.get(owner)
     const all = held === undefined ? more : more.length === 0 ? listOf(held) : [...listOf(held), ...more]

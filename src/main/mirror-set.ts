@@ -138,8 +138,8 @@ export class MirrorSet {
   }
 
   /**
-   * Hears of NOTIFY, and gives the RCODE that answers it: it counts for a peer with a key if that signs it, else from the
-   * peer's servers, and from whoever signs it with a key that is no other peer's. null: no policy names a peer.
+   * Hears of NOTIFY, and gives the RCODE that answers it: it counts for a peer with a key if that signs it, else from
+   * the peer's servers, and from whoever signs it with a key that is no other peer's. null: no policy names a peer.
    */
   get notified(): Parts['notified'] {
     const hasPeers = [...this.#peered.values()].some(({ names }) => names.length > 0)

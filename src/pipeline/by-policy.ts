@@ -112,8 +112,8 @@ export const policyOrder = (parts: Parts, policy: Policy): TargetOrder => target
 
 /**
  * With every target down or drained, what no target ever gave is denied without waiting: else each search list would
- * stall or end there. Search lists make host names (`google.com.<namespace>.svc...`) and, where a policy is for `svc` as
- * a whole, Services of namespaces that nobody has (`google.com.svc...`).
+ * stall or end there. Search lists make host names (`google.com.<namespace>.svc...`) and, where a policy is for `svc`
+ * as a whole, Services of namespaces that nobody has (`google.com.svc...`).
  */
 function deniedAtOnce(parts: Parts, query: Query, talk: Deliberation): Answer | null {
   const { order, service, isBelowService } = talk

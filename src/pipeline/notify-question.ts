@@ -7,7 +7,10 @@ import type { Query } from './query.ts'
 
 export const isNotify = (octets: Uint8Array): boolean => opcodeOf(octets) === OPCODE.NOTIFY
 
-/** What answers it: NOERROR where it is of use, REFUSED for who has no say in it, NOTIMP for a zone that we do not follow. */
+/**
+ * What answers it: NOERROR where it is of use, REFUSED for who has no say in it, NOTIMP for a zone that we do not
+ * follow.
+ */
 export function answerNotify({ notified }: Parts, { qname, qtype, client, message, signature }: Query): Answer {
   const isSound = message?.qclass === CLASS.IN && qtype === RRTYPE.SOA
   const rcode = isSound

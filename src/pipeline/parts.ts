@@ -20,7 +20,9 @@ export type PeerTarget = Readonly<{
   peer: Peer
   /** Its zones that are kept here by transfer; null: none are. */
   copies: PeerCopies | null
-  /** Is told what a client asked, as the peer calls it, that others are asked for first because the peer is doubtful. */
+  /**
+   * Is told what a client asked, as the peer calls it, that others are asked for first because the peer is doubtful.
+   */
   passedOver: (question: Readonly<{ name: DomainName; type: number }>) => void
 }>
 
@@ -47,7 +49,10 @@ export type Parts = Readonly<{
   isDownEndpoint: (address: string, check: string) => boolean
   /** For `select: geo`. */
   clientRegions: ClientRegions
-  /** Hears who says by NOTIFY that a zone has changed, with the key that signed it, and gives the RCODE that answers it; null: nobody's zone matters. */
+  /**
+   * Hears who says by NOTIFY that a zone has changed, with the key that signed it, and gives the RCODE that answers it;
+   * null: nobody's zone matters.
+   */
   notified: ((address: string, zone: DomainName, key: DomainName | null) => number) | null
   /** Everything that is neither ours nor peered; null: refused. */
   forward: Peer | null

@@ -42,7 +42,10 @@ export type PeerMirrorOptions = Pick<LinkOptions, 'servers' | 'open' | 'signer'>
     mayAscend: boolean
     /** Nobody gives this zone, nor one above it; it is asked for again later. */
     onRefused?: (zone: RefusedZone, why: string) => void
-    /** A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was one. */
+    /**
+     * A wanted name is followed no more; told once, until it is followed again. `why` has the RCODE where there was
+     * one.
+     */
     onTrouble?: (name: DomainName, why: string) => void
     /** Of a zone that no copy is kept of, changes are not named. */
     onCoarse?: (zone: Readonly<{ apex: DomainName }>, why: string) => void

@@ -55,7 +55,9 @@ export interface TransferStream extends PushStream {
   send(message: Uint8Array): Promise<boolean>
 }
 
-/** Who wants to know of changes and asks for them by itself: told of in which zones they are, and who asked for which. */
+/**
+ * Who wants to know of changes and asks for them by itself: told of in which zones they are, and who asked for which.
+ */
 export type ChangeListener = Readonly<{
   /** A zone for other servers has another serial; `isZone`: it is no suffix. */
   changed(apex: DomainName, isZone: boolean): void
@@ -149,7 +151,9 @@ export class Primary {
     return check
   }
 
-  /** The message signed with the key that a server used last, or with the only one; as it is where that is not known. */
+  /**
+   * The message signed with the key that a server used last, or with the only one; as it is where that is not known.
+   */
   signFor(address: string, message: Uint8Array): Uint8Array {
     const name = this.#keyOf.get(address)
     const [only] = this.#options.keys

@@ -1,4 +1,6 @@
-/** SvcParams of SVCB and HTTPS in presentation format. RFC 9460 §2.1, §7, appendix A; dohpath RFC 9461; ohttp RFC 9540. */
+/**
+ * SvcParams of SVCB and HTTPS in presentation format. RFC 9460 §2.1, §7, appendix A; dohpath RFC 9461; ohttp RFC 9540.
+ */
 import { WireError } from '../base/errors.ts'
 import { ipv4ToText, ipv6ToText, parseIpv4, parseIpv6 } from './address.ts'
 import { escapeOctets } from './escape.ts'

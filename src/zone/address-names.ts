@@ -1,6 +1,6 @@
 /**
- * Names that spell an IPv4 address: `10-0-0-7.<anything>`, and `7.0.0.10.in-addr.arpa`. An address is a number from 0 to
- * 2^32-1 here, and -1 stands for a name that spells none in its one right way, such as `010-0-0-7`.
+ * Names that spell an IPv4 address: `10-0-0-7.<anything>`, and `7.0.0.10.in-addr.arpa`. An address is a number from 0
+ * to 2^32-1 here, and -1 stands for a name that spells none in its one right way, such as `010-0-0-7`.
  */
 import { parseName, type DomainName } from '../wire/name.ts'
 

@@ -220,7 +220,8 @@ test('records list asks page by page', async (t) => {
     const page = records.slice(offset, offset + limit)
     response.end(JSON.stringify({ zone: 'z.', serial, records: page, isComplete: offset + limit >= records.length }))
   })
-  // Comparing what came keeps this process busy for longer than a connection is kept: it would close as it is used again.
+  // Comparing what came keeps this process busy for longer than a connection is kept: it would close as it is used
+  // again.
   server.keepAliveTimeout = 0
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done))
   t.teardown(() => server.close())

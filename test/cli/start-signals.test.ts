@@ -28,7 +28,10 @@ type Started = Readonly<{
   ended: Promise<number | string | null>
 }>
 
-/** A server that is in the middle of its start until it is let go: its configuration is a pipe that nobody has written to. */
+/**
+ * A server that is in the middle of its start until it is let go: its configuration is a pipe that nobody has written
+ * to.
+ */
 async function startedHalfway(t: Test): Promise<Started> {
   const folder = t.testdir({ objects: {} })
   const file = join(folder, 'config.yaml')

@@ -1,6 +1,6 @@
 /**
- * Two replicas on a real API server: one checks addresses for both, the other goes by what it finds, and takes its place
- * when it is killed. While the API server is away both keep what is known, and go on by themselves.
+ * Two replicas on a real API server: one checks addresses for both, the other goes by what it finds, and takes its
+ * place when it is killed. While the API server is away both keep what is known, and go on by themselves.
  */
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

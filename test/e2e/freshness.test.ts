@@ -1,6 +1,6 @@
 /**
- * Endpoints of one cluster die, and a client of the other asks for them every 5 ms: for how long is it told the dead one,
- * and does peerdns know? A few of the deaths of `bench/staleness.ts`, with slack for a busy machine.
+ * Endpoints of one cluster die, and a client of the other asks for them every 5 ms: for how long is it told the dead
+ * one, and does peerdns know? A few of the deaths of `bench/staleness.ts`, with slack for a busy machine.
  */
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,7 +23,9 @@ import { clusterSuite } from './support/suite.ts'
 const trials = 8
 /** Three times what the benchmark has to reach. */
 const mostBlackHoleMs = 3 * 250
-/** Three times what it may differ by, for half of the deaths; any of them while somebody has to wait for a processor. */
+/**
+ * Three times what it may differ by, for half of the deaths; any of them while somebody has to wait for a processor.
+ */
 const mostDifferenceMs = 3 * 10
 const longestDifferenceMs = 400
 /** One machine has one clock, and what comes quickly tells it best. */

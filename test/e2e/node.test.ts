@@ -1,6 +1,7 @@
 /**
  * The resolver of a node (`k8s/overlays/daemonset`) in network namespaces that stand for a node and a pod: the init
- * container's own script makes the addresses, and peerdns serves them as that container would: root with one capability.
+ * container's own script makes the addresses, and peerdns serves them as that container would: root with one
+ * capability.
  */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

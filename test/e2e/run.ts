@@ -1,7 +1,8 @@
 /**
  * Runs the slow suites, each as its own process, and adds up what they count: `node test/e2e/run.ts [name...]`, for
- * instance `story` or `mutated`. Those that look at how late clients are answered come first and run alone. Then those that
- * mostly wait run, two at a time, beside the others, which follow one another; what they say is shown when they end.
+ * instance `story` or `mutated`. Those that look at how late clients are answered come first and run alone. Then those
+ * that mostly wait run, two at a time, beside the others, which follow one another; what they say is shown when they
+ * end.
  *
  * A suite is a file of this folder, and a minute of mutated packets. Its last line is `N passed, N failed`; files named
  * `*.test.ts` run under tap, whose reporter prints it. A suite that prints none counts as one failure, and so does one

@@ -1,6 +1,6 @@
 /**
- * The default way in: a real CoreDNS of a real cluster with the Corefile of `k8s/overlays/coredns-stub`, which sends the
- * peered suffix to peerdns. Only addresses and ports are exchanged in it, since all of this runs on one loopback.
+ * The default way in: a real CoreDNS of a real cluster with the Corefile of `k8s/overlays/coredns-stub`, which sends
+ * the peered suffix to peerdns. Only addresses and ports are exchanged in it, since all of this runs on one loopback.
  */
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

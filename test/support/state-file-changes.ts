@@ -1,4 +1,7 @@
-/** Changes a state file many times, beside other processes: drains the peers NAME-0, NAME-1, ... Arguments: PATH NAME COUNT. */
+/**
+ * Changes a state file many times, beside other processes: drains the peers NAME-0, NAME-1, ... Arguments: PATH NAME
+ * COUNT.
+ */
 import { silentLog } from '../../src/base/log.ts'
 import { OverrideStore } from '../../src/operator/override-store.ts'
 import { StateFile } from '../../src/operator/state-file.ts'

@@ -86,7 +86,8 @@ test('SharedTexts forgets what nobody has any more', async (t) => {
   t.equal(texts.size, 0)
 })
 
-// Property: a store of names that spell addresses, and of others that nearly do, does what a plain list of RRsets would.
+// Property: a store of names that spell addresses, and of others that nearly do, does what a plain list of RRsets
+// would.
 
 const soa = {
   mname: parseName('ns.test'),

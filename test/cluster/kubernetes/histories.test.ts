@@ -88,7 +88,8 @@ test('random histories with random faults end in exactly what the server holds',
           setup.server.clearFaults()
           await setup.settled(500)
           const { handlerErrors, drift } = setup.resource('services')
-          // Storage that was restored and has overtaken us meanwhile is found only by the audit that a broken watch brings.
+          // Storage that was restored and has overtaken us meanwhile is found only by the audit that a broken watch
+          // brings.
           return handlerErrors === 0 && (drift === 0 || steps.some((one) => one.do === 'restore'))
         } finally {
           for (const close of teardowns) await close()

@@ -1,4 +1,6 @@
-/** Protobuf from an API server: it says the same as JSON, however it arrives, and what is no such thing is one error. */
+/**
+ * Protobuf from an API server: it says the same as JSON, however it arrives, and what is no such thing is one error.
+ */
 import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import { test } from 'tap'
@@ -22,7 +24,9 @@ import { WatchFrames } from '../../../src/cluster/sources/kubernetes/protobuf/wa
 import { delimited, encodeEvent, encodeList, encodeMessage, enveloped, varint } from '../../support/protobuf-objects.ts'
 import { paths, service, setUp } from './fixture.ts'
 
-/** What kube-apiserver 1.34 answered in JSON (`.json`, a watch `.jsonl`) and in protobuf (`.pb`) to the same questions. */
+/**
+ * What kube-apiserver 1.34 answered in JSON (`.json`, a watch `.jsonl`) and in protobuf (`.pb`) to the same questions.
+ */
 const recorded = (name: string): Buffer => readFileSync(new URL(`../../data/api-server/${name}`, import.meta.url))
 
 type Item = Readonly<Record<string, unknown>>
