@@ -19,13 +19,15 @@ export type BenchOptions = Readonly<{
   isQuick: boolean
   /** peerdns' option of that name: `off` measures it on plain node:dgram. */
   batching: 'auto' | 'off'
+  /** peerdns' option of that name; other servers have one thread. */
+  threads: number
   /** How long each run may wait until others leave the cores alone, in seconds. */
   patienceSeconds: number
   /** Where latest.md and latest.json go; null: nowhere. */
   resultsFolder: string | null
 }>
 
-export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--batching off] [--out FOLDER | --no-files]
+export const usage = `usage: npm run bench -- [--only CASE,CASE] [--quick] [--seconds S] [--rounds N] [--patience S] [--batching off] [--threads N] [--out FOLDER | --no-files]
 
 Compares peerdns with other servers in the same run and writes bench/results/latest.md, latest.json and latest.svg.
 
@@ -35,6 +37,7 @@ Compares peerdns with other servers in the same run and writes bench/results/lat
   --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
   --patience  how long each run waits at most for a moment in which others leave the cores alone, 0 to 60 (default 2)
   --batching  peerdns' option of that name: auto (default), or off for plain node:dgram
+  --threads   peerdns' option of that name, 1 to 64 (default 1)
   --out       folder for the results (default bench/results)
   --no-files  the table on the terminal only
 
@@ -54,6 +57,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
         rounds: { type: 'string' },
         patience: { type: 'string' },
         batching: { type: 'string', default: 'auto' },
+        threads: { type: 'string', default: '1' },
         out: { type: 'string' },
         'no-files': { type: 'boolean', default: false }
       }
@@ -71,10 +75,13 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
   if (rounds === null) return '--rounds takes a whole number from 1 to 25'
   if (patienceSeconds === null) return '--patience takes a whole number from 0 to 60'
   const { batching } = values
+  const threads = wholeNumber(values.threads, 1, 64)
+  if (threads === null) return '--threads takes a whole number from 1 to 64'
   if (batching !== 'auto' && batching !== 'off') return '--batching takes auto or off'
   const out = values.out ?? (values.quick ? null : 'bench/results')
   const resultsFolder = values['no-files'] ? null : out
-  return { cases: new Set(cases), seconds, rounds, isQuick: values.quick, batching, patienceSeconds, resultsFolder }
+  const isQuick = values.quick
+  return { cases: new Set(cases), seconds, rounds, isQuick, batching, threads, patienceSeconds, resultsFolder }
 }
 
 function wholeNumber(text: string, min: number, max: number): number | null {

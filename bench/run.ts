@@ -71,6 +71,7 @@ async function main(options: BenchOptions): Promise<void> {
   if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
   if (options.batching === 'off') note('peerdns read and sent one datagram at a time (`batching: off`).')
   const { coredns, unbound, knot, dnsdist, dnsmasq } = others
+  if (options.threads > 1) note(`peerdns had \`threads: ${options.threads}\`, all on the one core.`)
   // Read now: somebody may commit while this runs.
   const versions = versionsOf({
     CoreDNS: coredns,
@@ -80,7 +81,11 @@ async function main(options: BenchOptions): Promise<void> {
     dnsmasq,
     dnsperf
   })
-  const peerdns = { ...(await buildPeerdns(root, workspace.folder)), batching: options.batching }
+  const peerdns = {
+    ...(await buildPeerdns(root, workspace.folder)),
+    batching: options.batching,
+    threads: options.threads
+  }
   const rivals: Rivals = { ...others, peerdns, cEcho: floor }
 
   let throughput: ThroughputResult[] = []

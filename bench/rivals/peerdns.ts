@@ -12,6 +12,8 @@ export type PeerdnsProgram = Readonly<{
   main: string
   /** The configuration's option; auto by default. */
   batching?: 'auto' | 'off'
+  /** Likewise; 1 by default. */
+  threads?: number
 }>
 
 type Document = Readonly<Record<string, unknown>>
@@ -25,12 +27,15 @@ function planOf(program: PeerdnsProgram, place: Place, cluster: Document, more: 
       cluster: { zone, ...cluster },
       ...listen,
       batching: program.batching ?? 'auto',
+      threads: program.threads ?? 1,
       log: { level: 'warn' },
       ...more
     })
   )
   const args = [...program.nodeOptions, program.main, 'serve', '--config', file]
-  return { id: 'peerdns', title: 'peerdns', setUp, command: program.node, args, port: place.port }
+  const { threads = 1 } = program
+  const shown = threads === 1 ? setUp : setUp.replace('one thread', `${threads} threads`)
+  return { id: 'peerdns', title: 'peerdns', setUp: shown, command: program.node, args, port: place.port }
 }
 
 function manifestsIn(place: Place, text: string): string {

@@ -114,7 +114,8 @@ test('costsOf counts functions within the window, recursion once', async (t) => 
 test('parseOptions takes known cases and numbers in range', async (t) => {
   t.match(parseOptions(['--quick', '--only', 'srv,start']), { seconds: 1, rounds: 2, resultsFolder: null })
   t.match(parseOptions([]), { seconds: 3, rounds: 5, batching: 'auto', resultsFolder: 'bench/results' })
-  t.match(parseOptions(['--batching', 'off']), { batching: 'off' })
+  t.match(parseOptions(['--batching', 'off']), { batching: 'off', threads: 1 })
+  t.match(parseOptions(['--threads', '2']), { threads: 2 })
   t.match(parseOptions(['--seconds', '10', '--no-files']), { seconds: 10, resultsFolder: null })
   for (const wrong of [
     ['--only', 'all'],
@@ -122,7 +123,8 @@ test('parseOptions takes known cases and numbers in range', async (t) => {
     ['--seconds', 'x'],
     ['--fast'],
     ['--patience', '-1'],
-    ['--batching', 'on']
+    ['--batching', 'on'],
+    ['--threads', '0']
   ]) {
     t.type(parseOptions(wrong), 'string', wrong.join(' '))
   }
