@@ -1,7 +1,7 @@
 // Faults that users of other servers met, as far as asking a peer goes: each tells its input and the right behaviour.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { inFlightPerPeer, pooledTcpConnections, pooledTcpIdleMs } from '../../src/base/limits.ts'
 import { ProbeSchedule, type HealthChange } from '../../src/health/probe.ts'
 import { InFlightLimit } from '../../src/peer/in-flight-limit.ts'
@@ -9,7 +9,7 @@ import { RRTYPE } from '../../src/wire/iana.ts'
 import { parseName } from '../../src/wire/name.ts'
 import { loopClock, sleep } from '../support/loop-clock.ts'
 import { replyToText, southAnswers, southPeer, southQuestion, southStub, southZone } from '../support/south-peer.ts'
-import type { StubFault } from '../support/stub-peer.ts'
+import type { StubFault, StubPeer } from '../support/stub-peer.ts'
 
 async function until(isDone: () => boolean, withinMs = 20_000): Promise<boolean> {
   const endMs = loopClock.nowMs() + withinMs
@@ -67,17 +67,9 @@ test('no failover on SERVFAIL, REFUSED, NOTIMP, FORMERR (coredns#7457): the seco
   t.equal(second.queries.length, 0, 'NXDOMAIN and NODATA are answers')
 })
 
-test('minutes until a dead server is no longer used (submariner#821): fall probes, and nobody waits in vain meanwhile', async (t) => {
-  const [dead, alive] = [await southStub(t), await southStub(t)]
-  const options = {
-    everyMs: 200,
-    timeoutMs: 100,
-    fall: 2,
-    rise: 2,
-    name: parseName(southZone),
-    type: RRTYPE.SOA,
-    maxAgeMs: null
-  }
+/** A peer whose servers are probed until the test ends. */
+function probed(t: Test, stubs: StubPeer[], times: Readonly<{ everyMs: number; timeoutMs: number }>) {
+  const options = { ...times, fall: 2, rise: 2, name: parseName(southZone), type: RRTYPE.SOA, maxAgeMs: null }
   const probes: ProbeSchedule = new ProbeSchedule(options, {
     clock: loopClock,
     random: Math.random,
@@ -87,7 +79,7 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
   })
   const peer = southPeer(
     t,
-    [dead, alive],
+    stubs,
     {},
     {
       health: (server) => probes.health(server),
@@ -96,6 +88,12 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
   )
   probes.start()
   t.teardown(() => probes.stop())
+  return { peer, probes, options }
+}
+
+test('minutes until a dead server is no longer used (submariner#821): fall probes, and nobody waits in vain meanwhile', async (t) => {
+  const [dead, alive] = [await southStub(t), await southStub(t)]
+  const { peer, probes, options } = probed(t, [dead, alive], { everyMs: 200, timeoutMs: 100 })
   t.ok(await until(() => probes.health(dead.text) === 'up' && probes.health(alive.text) === 'up'), 'both are up')
   dead.fault = 'silent'
   const diedMs = loopClock.nowMs()
@@ -122,33 +120,7 @@ test('minutes until a dead server is no longer used (submariner#821): fall probe
 
 test('a healthy server that is silent about a few names stays up', async (t) => {
   const stub = await southStub(t)
-  const options = {
-    everyMs: 300,
-    timeoutMs: 150,
-    fall: 2,
-    rise: 2,
-    name: parseName(southZone),
-    type: RRTYPE.SOA,
-    maxAgeMs: null
-  }
-  const probes: ProbeSchedule = new ProbeSchedule(options, {
-    clock: loopClock,
-    random: Math.random,
-    servers: () => peer.servers(),
-    ask: (server, { name, type }, timeoutMs) =>
-      peer.askServer(server, { name, type, dnssecOk: false, checkingDisabled: false, options: [] }, timeoutMs)
-  })
-  const peer = southPeer(
-    t,
-    [stub],
-    {},
-    {
-      health: (server) => probes.health(server),
-      onOutcome: (server, outcome, tookMs) => probes.observe(server, outcome, tookMs)
-    }
-  )
-  probes.start()
-  t.teardown(() => probes.stop())
+  const { peer, probes } = probed(t, [stub], { everyMs: 300, timeoutMs: 150 })
   t.ok(await until(() => probes.health(stub.text) === 'up'))
   const changes: HealthChange[] = []
   probes.subscribe((change) => changes.push(change))

@@ -4,6 +4,7 @@ import { isAtOrBelow, joinLabels, nameToText, parseName, type DomainName } from 
 import { isReserved, readKubernetesName, type KubernetesNameKind } from '../../src/policy/kubernetes-name.ts'
 import { PolicyTable } from '../../src/policy/policy-table.ts'
 import type { Policy, Target } from '../../src/policy/policy.ts'
+import { policyOf, targetOf } from './policies.ts'
 import { mappedZoneOf, toOurs, toTheirs, zoneMapping, zoneOfDnsName } from '../../src/policy/zone-mapping.ts'
 
 const zone = parseName('cluster.local')
@@ -59,34 +60,10 @@ test('isReserved keeps the API server and the DNS namespace at home', async (t) 
   }
 })
 
-const target = (options: Partial<Target>): Target => ({
-  id: 'peer:a',
-  kind: 'peer',
-  peer: 'a',
-  zone: null,
-  addresses: [],
-  probe: null,
-  weight: 1,
-  region: '',
-  ...options
-})
+const target = (options: Partial<Target>): Target => targetOf('a', options)
 
-const policy = (name: string, dnsNames: readonly string[], options: Partial<Policy> = {}): Policy => ({
-  name,
-  dnsNames: dnsNames.map(parseName),
-  targets: [target({})],
-  select: 'first',
-  nextOn: new Set(['unreachable', 'absent', 'empty']),
-  maxTtlSeconds: null,
-  maxNegativeTtlSeconds: 5,
-  clients: null,
-  transit: false,
-  allowReserved: false,
-  enforce: true,
-  allDown: 'next',
-  tricklePercent: 0,
-  ...options
-})
+const policy = (name: string, dnsNames: readonly string[], options: Partial<Policy> = {}): Policy =>
+  policyOf([target({})], { name, dnsNames: dnsNames.map(parseName), ...options })
 
 const only = (address: string): Policy['clients'] => ({ contains: (client) => client === address })
 

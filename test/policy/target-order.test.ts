@@ -3,40 +3,12 @@ import fc from 'fast-check'
 import { parseName } from '../../src/wire/name.ts'
 import { readKubernetesName } from '../../src/policy/kubernetes-name.ts'
 import { choiceWindowMs } from '../../src/policy/rendezvous.ts'
-import type { Policy, Target } from '../../src/policy/policy.ts'
+import type { Policy } from '../../src/policy/policy.ts'
 import type { Standings, TargetStanding } from '../../src/policy/standing.ts'
+import { policyOf, targetOf as target } from './policies.ts'
 import { targetOrder, type Choice, type TargetOrder } from '../../src/policy/target-order.ts'
 
 const zone = parseName('cluster.local')
-
-const target = (id: string, options: Partial<Target> = {}): Target => ({
-  id: `peer:${id}`,
-  kind: 'peer',
-  peer: id,
-  zone: null,
-  addresses: [],
-  probe: null,
-  weight: 1,
-  region: '',
-  ...options
-})
-
-const policyOf = (targets: Target[], options: Partial<Policy> = {}): Policy => ({
-  name: 'p',
-  dnsNames: [parseName('svc.cluster.local')],
-  targets,
-  select: 'first',
-  nextOn: new Set(['unreachable', 'absent', 'empty']),
-  maxTtlSeconds: null,
-  maxNegativeTtlSeconds: 5,
-  clients: null,
-  transit: false,
-  allowReserved: false,
-  enforce: true,
-  allDown: 'next',
-  tricklePercent: 0,
-  ...options
-})
 
 /** Standings by the place of the target in its policy; `up` where the list says nothing. */
 const standings = (policy: Policy, list: readonly TargetStanding[] = [], share = 1): Standings => ({

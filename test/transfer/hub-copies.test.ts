@@ -10,6 +10,7 @@ import { ask, shown, startInProcess, until, type InProcessServer } from '../supp
 import { startForeign, whyNo } from '../support/foreign-primary.ts'
 import { namespace, service } from '../support/objects.ts'
 import { parseName } from '../../src/wire/name.ts'
+import { backendObjects, backendQuestions } from './backend-of-a.ts'
 
 const clusterA = `cluster: {name: a, source: {manifests: ["{manifests}"]}, pods: insecure}
 transfer: {allow: [private]}
@@ -36,27 +37,14 @@ peers: {a: {servers: ["${hubServer}"], recursion: true, mirror: true}}
 ${policies}`
 
 const objects = (addresses: readonly string[]): object[] => [
-  namespace('backend'),
-  ...service('api.backend', '10.96.1.1'),
-  ...service('nobody.backend', '10.96.1.2', { ready: [] }),
-  ...service('web.backend', 'None', { ready: addresses }),
+  ...backendObjects(addresses),
   // So many that a change is not larger than the zone.
   ...Array.from({ length: 20 }, (_, at) => service(`s${at}.backend`, `10.96.2.${at}`)).flat()
 ]
 /** What cluster B has under the same names. */
 const ownObjects = [namespace('backend'), ...service('api.backend', '10.1.1.20'), ...service('shop.own', '10.1.9.9')]
 
-const questions = [
-  ['api.backend.svc', 'A'],
-  ['api.backend.svc', 'AAAA'],
-  ['nobody.backend.svc', 'A'],
-  ['web.backend.svc', 'A'],
-  ['_http._tcp.web.backend.svc', 'SRV'],
-  ['web-0.web.backend.svc', 'A'],
-  ['none.backend.svc', 'A'],
-  ['10-0-0-7.backend.pod', 'A'],
-  ['shop.own.svc', 'A']
-] as const
+const questions = [...backendQuestions, ['shop.own.svc', 'A']] as const
 
 const copies = ({ server }: InProcessServer) => server.mirrors.status().flatMap(({ zones }) => zones)
 const isLive = (one: InProcessServer): boolean =>

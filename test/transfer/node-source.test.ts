@@ -2,6 +2,7 @@
 import { test } from 'tap'
 import { ask, shown, startInProcess, until } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
+import { backendObjects, backendQuestions } from './backend-of-a.ts'
 
 const hub = (allow = 'private'): string =>
   `cluster: {name: b, source: {manifests: ["{manifests}"]}, reverse: [10.0.0.0/8], records: ["db.backend.svc.cluster.local. 10 A 172.30.9.9"]}
@@ -15,24 +16,14 @@ forward: []
 `
 
 const objects = (addresses: readonly string[]): object[] => [
-  namespace('backend'),
+  ...backendObjects(addresses),
   namespace('vacant'),
-  ...service('api.backend', '10.96.1.1'),
-  ...service('nobody.backend', '10.96.1.2', { ready: [] }),
-  ...service('web.backend', 'None', { ready: addresses }),
   ...service('kubernetes.default', '10.96.0.1')
 ]
 
 const questions = [
-  ['api.backend.svc.cluster.local', 'A'],
-  ['api.backend.svc.cluster.local', 'AAAA'],
-  ['nobody.backend.svc.cluster.local', 'A'],
-  ['web.backend.svc.cluster.local', 'A'],
-  ['_http._tcp.web.backend.svc.cluster.local', 'SRV'],
-  ['web-0.web.backend.svc.cluster.local', 'A'],
-  ['none.backend.svc.cluster.local', 'A'],
+  ...backendQuestions.map(([name, type]) => [`${name}.cluster.local`, type] as const),
   ['vacant.svc.cluster.local', 'A'],
-  ['10-0-0-7.backend.pod.cluster.local', 'A'],
   ['10-0-0-7.none.pod.cluster.local', 'A'],
   ['db.backend.svc.cluster.local', 'A'],
   ['dns-version.cluster.local', 'TXT'],

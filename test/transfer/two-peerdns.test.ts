@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { nameToText } from '../../src/wire/name.ts'
 import { ask, clusterB, startInProcess, until, type InProcessServer, type Reply } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
+import { backendObjects, backendQuestions } from './backend-of-a.ts'
 
 const clusterA = (export_ = ''): string =>
   `cluster: {name: a, source: {manifests: ["{manifests}"]}, pods: insecure}
@@ -19,24 +20,8 @@ policies:
 forward: []
 `)
 
-const objects = (addresses: readonly string[]): object[] => [
-  namespace('backend'),
-  ...service('api.backend', '10.96.1.1'),
-  ...service('nobody.backend', '10.96.1.2', { ready: [] }),
-  ...service('web.backend', 'None', { ready: addresses })
-]
-
-const questions = [
-  ['api.backend.svc', 'A'],
-  ['api.backend.svc', 'AAAA'],
-  ['nobody.backend.svc', 'A'],
-  ['web.backend.svc', 'A'],
-  ['_http._tcp.web.backend.svc', 'SRV'],
-  ['web-0.web.backend.svc', 'A'],
-  ['none.backend.svc', 'A'],
-  ['backend.svc', 'A'],
-  ['10-0-0-7.backend.pod', 'A']
-] as const
+const objects = backendObjects
+const questions = [...backendQuestions, ['backend.svc', 'A']] as const
 
 const shown = (reply: Reply) => ({
   rcode: reply.rcode,

@@ -7,19 +7,9 @@ import type { ServiceState, ZoneChange } from '../../src/zone/zone-change.ts'
 import { ZoneStore, type ZoneEdit } from '../../src/zone/zone-store.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { rrset } from '../support/records.ts'
+import { apex, ns, soa } from './apex.ts'
 import { seed } from '../wire/arbitraries.ts'
 
-const apex = parseName('cluster.local')
-const ns = rrset('cluster.local', 'NS', 30, 'ns.dns.cluster.local')
-const soa = {
-  mname: parseName('ns.dns.cluster.local'),
-  rname: parseName('hostmaster.cluster.local'),
-  refresh: 7200,
-  retry: 1800,
-  expire: 86_400,
-  minimumSeconds: 5,
-  ttlSeconds: 30
-}
 const gatherMs = 50
 
 function newStore(clock: ManualClock, gatherMs: number, serial?: number): ZoneStore {

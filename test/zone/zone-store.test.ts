@@ -8,19 +8,8 @@ import type { NameChange, ServiceState, ZoneChange } from '../../src/zone/zone-c
 import { ZoneStore, type Synthesize, type ZoneEdit } from '../../src/zone/zone-store.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { rrset } from '../support/records.ts'
+import { apex, ns, soa } from './apex.ts'
 import { checkLookup, PlainZone } from './plain-zone.ts'
-
-const apex = parseName('cluster.local')
-const ns = rrset('cluster.local', 'NS', 30, 'ns.dns.cluster.local')
-const soa = {
-  mname: parseName('ns.dns.cluster.local'),
-  rname: parseName('hostmaster.cluster.local'),
-  refresh: 7200,
-  retry: 1800,
-  expire: 86_400,
-  minimumSeconds: 5,
-  ttlSeconds: 30
-}
 
 type StoreOptions = { clock?: ManualClock; epoch?: string; synthesize?: Synthesize; serial?: number }
 
