@@ -44,12 +44,18 @@ export class ListeningSockets {
     return number
   }
 
-  /** A copy of the UDP socket that is kept for an address, by its number there; null: there is none. */
+  /**
+   * A copy of the UDP socket that is kept for an address, by its number there; null: there is none.
+   * @throws Error with a `code` where the process may not have another descriptor (EMFILE)
+   */
   udp(where: ListenAddress, number = 0): number | null {
     return this.#copyOf(socketKey('udp', where, number))
   }
 
-  /** Keeps a UDP socket that was bound elsewhere. */
+  /**
+   * Keeps a UDP socket that was bound elsewhere.
+   * @throws Error with a `code` where the process may not have another descriptor (EMFILE)
+   */
   keepUdp(where: ListenAddress, fd: number, number = 0): void {
     const key = socketKey('udp', where, number)
     this.#used.add(key)
@@ -60,7 +66,7 @@ export class ListeningSockets {
    * A copy of the TCP socket that is kept for an address, or of a new one, bound to it.
    * @returns the descriptor and its port; null for an address with a zone id, which is left to those who know
    * interfaces
-   * @throws an error with a `code`, as Node's sockets do
+   * @throws Error with a `code`, as Node's sockets do: EADDRINUSE, EADDRNOTAVAIL, EACCES, EMFILE
    */
   tcp(where: ListenAddress, options: Readonly<{ ipv6Only: boolean }>): Readonly<{ fd: number; port: number }> | null {
     if (where.address.includes('%')) return null

@@ -35,7 +35,10 @@ export class UnixChannel {
   #isReadDue = false
   #isClosed = false
 
-  /** Null where nobody of our user has this name. */
+  /**
+   * Null where nobody of our user has this name.
+   * @throws RangeError for a name of more than 107 octets
+   */
   static connect(libc: Libc, name: string): UnixChannel | null {
     const { SOCK_SEQPACKET, SOCK_NONBLOCK, SOCK_CLOEXEC } = linux
     // One that accepts nobody any more must not hold us.
@@ -72,7 +75,11 @@ export class UnixChannel {
     })
   }
 
-  /** False where the other side is gone, or takes nothing more. */
+  /**
+   * False where the other side is gone, or takes nothing more.
+   * @param text at most `takeoverMessageOctets` in UTF-8
+   * @throws RangeError where it is longer
+   */
   send(text: string, fd: number | null = null): boolean {
     const octets = new TextEncoder().encode(text)
     if (octets.length > takeoverMessageOctets) throw new RangeError(`too long for a message: ${octets.length} octets`)
@@ -153,7 +160,10 @@ export class UnixListener {
   readonly #poll: Poll
   #isClosed = false
 
-  /** @param onConnection gets connections of our user only. @throws an error with a `code` where the name is taken. */
+  /**
+   * @param onConnection gets connections of our user only.
+   * @throws Error with a `code` where the name is taken (EADDRINUSE); RangeError for a name of more than 107 octets
+   */
   constructor(libc: Libc, name: string, onConnection: (channel: UnixChannel) => void) {
     this.#libc = libc
     const { SOCK_SEQPACKET, SOCK_NONBLOCK, SOCK_CLOEXEC } = linux
