@@ -150,8 +150,10 @@ export type TargetJson = Readonly<{
   health: Health
   /** Its peer was taken out by an operator; null: it was not. */
   drained: OverrideJson | null
-  /** 1 for the one that is asked first now; null: it counts as unreachable without being asked. */
+  /** 1 for the one that is asked first now; null: it counts as unreachable without being asked, or is passed over. */
   place: number | null
+  /** What checks found of its addresses, in words; null: nothing bad, or nothing is checked. */
+  why: string | null
   /** Answers that it gave for this policy since the start, and their share of the policy's answers (0 to 1). */
   answers: number
   answerShare: number | null
@@ -303,6 +305,8 @@ export type EventJson = Readonly<{
   kind: string
   peer: string | null
   policy: string | null
+  /** The address that was checked, and the policies or Services (`<svc>.<ns>`) that have it checked; null: none was. */
+  endpoint: Readonly<{ address: string; check: string; of: string }> | null
   text: string
 }>
 
@@ -337,6 +341,8 @@ export type ActionJson = Readonly<{
   /** null also where it is about all of them. */
   policy: string | null
   override: OverrideJson | null
+  /** What held before, and is replaced by it; null: nothing, or it is taken back. */
+  replaced: OverrideJson | null
   /** Where it is kept, in words. */
   keptIn: string
 }>

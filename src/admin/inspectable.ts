@@ -11,9 +11,9 @@ import type { PeerStats } from '../peer/peer-types.ts'
 import type { Answer } from '../pipeline/answer.ts'
 import type { DataPlane } from '../pipeline/data-plane.ts'
 import type { Parts } from '../pipeline/parts.ts'
+import type { ShownOrder } from '../pipeline/shown-order.ts'
 import type { TraceStep } from '../pipeline/trace.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { TargetOrder } from '../policy/target-order.ts'
 import type { ListenerStats } from '../server/listeners.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
 import type { DomainName } from '../wire/name.ts'
@@ -108,6 +108,8 @@ export type EndpointsStatus = Readonly<{
   role: 'following' | 'holding' | 'alone' | null
   /** Each with how it is checked: `tcp:8080 10.9.0.7`. */
   down: readonly string[]
+  /** `<svc>.<ns>` of each virtual address that is down, once for each of them. */
+  servicesDown: readonly string[]
   checks: number
   failures: number
   transitions: number
@@ -204,7 +206,7 @@ export interface Inspectable {
   /** Takes an action for good; why it could not be taken, or null. */
   act(request: ActionRequest): Promise<string | null>
   /** In which order the policy's targets would be asked now. */
-  policyOrder(policy: Policy): TargetOrder
+  policyOrder(policy: Policy): ShownOrder
   listenerStats(): ListenerStats
   /** Threads that answer from memory: how many read, over how many the load is spread, and what they did with queries. */
   workers(): WorkersStatus

@@ -156,6 +156,7 @@ async function enable(inspect: Inspectable, request: AdminRequest, policy: strin
 }
 
 async function act(inspect: Inspectable, { clientAddress }: AdminRequest, action: OverrideAction): Promise<Reply> {
+  const before = 'override' in action ? heldBefore(inspect, action) : null
   const problem = await inspect.act({ action, clientAddress })
   if (problem !== null) return errorReply(503, problem)
   const override = 'override' in action ? presentOverride(inspect, action.override) : null
@@ -164,9 +165,16 @@ async function act(inspect: Inspectable, { clientAddress }: AdminRequest, action
     peer: 'peer' in action ? action.peer : null,
     policy: 'policy' in action ? action.policy : null,
     override,
+    replaced: before === null ? null : presentOverride(inspect, before),
     keptIn: inspect.overrides().where
   }
   return jsonReply(200, answer)
+}
+
+function heldBefore(inspect: Inspectable, action: OverrideAction): Override | null {
+  const { drainedPeers, disabledPolicies, allPolicies } = inspect.overrides()
+  if ('peer' in action) return drainedPeers.get(action.peer) ?? null
+  return action.policy === null ? allPolicies : (disabledPolicies.get(action.policy) ?? null)
 }
 
 function unknown(what: 'peer' | 'policy' | 'region', name: string, known: readonly string[]): Reply {

@@ -125,8 +125,7 @@ export function presentPolicies(inspect: Inspectable, policies: readonly PolicyC
 
 function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: ReadonlyMap<string, PeerStatus>): PolicyJson {
   const config = inspect.config()
-  const { order, excluded, allDown } = inspect.policyOrder(policy)
-  const asked = order.filter((target) => !excluded.includes(target))
+  const { asked, allDown } = inspect.policyOrder(policy)
   const answers = answersOfPolicy(inspect.dataPlane.stats, policy.name)
   const total = [...answers.values()].reduce((sum, count) => sum + count, 0)
   const targets = policy.targets.map((target, index): TargetJson => {
@@ -145,6 +144,7 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
       health: healthOf(inspect, target, peer),
       drained: presentDrain(inspect, target.peer),
       place: place < 0 ? null : place + 1,
+      why: whyOf(inspect, policy, target),
       answers: given,
       answerShare: total === 0 ? null : given / total,
       adaptiveTtlNames: mirrorOf(inspect, target.peer)?.adaptiveTtl.names ?? 0
@@ -185,10 +185,38 @@ function presentWouldChange(inspect: Inspectable, policy: string): WouldChangeJs
   return { same, changed, skipped, examples }
 }
 
-/** What last happened to the policy itself, to all policies, or to a peer that it has as a target. */
+const hasChecked = ({ addresses, probe }: Target, { address, check }: { address: string; check: string }): boolean =>
+  probe === check && addresses.includes(address)
+
+/** What checks found of a target's fixed addresses, or of Services of ours that the policy is for; null: nothing bad. */
+function whyOf(inspect: Inspectable, { dnsNames }: PolicyConfig, { kind, addresses, probe }: Target): string | null {
+  if (kind === 'addresses' && probe !== null) {
+    const { isDownEndpoint } = inspect.parts()
+    const down = addresses.filter((address) => isDownEndpoint(address, probe))
+    if (down.length === addresses.length) return `${probe}: down${down.length === 1 ? '' : `, all ${down.length}`}`
+    return down.length === 0 ? null : `${probe}: ${down.length} of ${addresses.length} down: ${down.join(', ')}`
+  }
+  if (kind !== 'local') return null
+  const { zone, clustersetZone } = inspect.config().cluster
+  const ours = inspect.endpoints().servicesDown.filter((service) =>
+    [zone, clustersetZone].some((apex) => {
+      const name = `.${service}.svc.${nameToText(apex)}`
+      return dnsNames.some((dnsName) => name.endsWith(`.${nameToText(dnsName)}`))
+    })
+  )
+  if (ours.length === 0) return null
+  const named = [...new Set(ours)].slice(0, namedServices).join(', ')
+  return `${ours.length} ${ours.length === 1 ? 'address' : 'addresses'} of Services down: ${named}`
+}
+
+/** Services with an address that is down, which are named. */
+const namedServices = 5
+
+/** What last happened to the policy itself, to all policies, or to a peer or address that it has as a target. */
 function lastChangeOf(inspect: Inspectable, { name, targets }: PolicyConfig): EventJson | null {
-  const last = inspect.events.lastAbout(({ kind, peer, policy }) => {
+  const last = inspect.events.lastAbout(({ kind, peer, policy, endpoint }) => {
     if (policy !== null) return policy === name
+    if (endpoint !== null) return targets.some((target) => hasChecked(target, endpoint))
     if (peer !== null) return targets.some((target) => target.peer === peer)
     return kind === 'disable' || kind === 'enable'
   })

@@ -22,3 +22,9 @@ export function parseEndpointCheck(text: string): EndpointCheck {
 
 /** Tells a checked address from all others; `check` as it is written. */
 export const endpointKey = (address: string, check: string): string => `${check} ${address}`
+
+/** A check has no space in it. */
+export function partsOfEndpointKey(key: string): { address: string; check: string } {
+  const at = key.indexOf(' ')
+  return { check: key.slice(0, at), address: key.slice(at + 1) }
+}

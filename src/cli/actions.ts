@@ -27,13 +27,25 @@ export async function setOverride(
     ...(by === '' ? {} : { by: by.slice(0, 64) })
   }
   const answer = await AdminClient.from(options.admin, io).post<ActionJson>(path, body)
-  print(io, options, answer, (it) => `${done(it)} ${untilText(it.override)}; kept in ${printable(it.keptIn)}\n`)
+  print(
+    io,
+    options,
+    answer,
+    (it) => `${done(it)} ${untilText(it.override)}; kept in ${printable(it.keptIn)}${replacedText(it)}\n`
+  )
 }
 
 /** Sends an action that takes something back, and prints what it did. */
 export async function takeBack(io: CommandIo, path: string, options: ListOptions, done: string): Promise<void> {
   const answer = await AdminClient.from(options.admin, io).post<ActionJson>(path, {})
   print(io, options, answer, ({ keptIn }) => `${done}; kept in ${printable(keptIn)}\n`)
+}
+
+/** One that is replaced may have held for longer, or for another reason. */
+function replacedText({ action, replaced }: ActionJson): string {
+  if (replaced === null) return ''
+  const left = replaced.leftMs === null ? ' until it is taken back' : ''
+  return `; before, it was ${overrideText(`${action === 'drain' ? 'drained' : 'disabled'}${left}`, replaced)}`
 }
 
 function untilText(override: OverrideJson | null): string {

@@ -15,8 +15,7 @@ import { nameToText, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
 import { exportTexts } from './export-findings.ts'
 import { findHardCodedNames } from './hard-coded-names.ts'
-
-export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+import { counted } from './table.ts'
 
 export type Findings = Readonly<{ errors: string[]; warnings: string[]; summary: string }>
 

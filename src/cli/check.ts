@@ -7,7 +7,7 @@
 import type { Command } from 'commander'
 import { answerIsNo, type CommandIo } from './command-io.ts'
 import { withExamples } from './shared-options.ts'
-import { printable } from './table.ts'
+import { counted, printable } from './table.ts'
 
 type CheckOptions = Readonly<{ config: string; strict?: true; manifests?: readonly string[] }>
 
@@ -30,7 +30,7 @@ export function addCheck(program: Command, io: CommandIo): void {
 }
 
 async function runCheck(io: CommandIo, { config: file, strict, manifests }: CheckOptions): Promise<void> {
-  const [{ loadForServing }, { ConfigError, problemToText }, { counted, findingsOf, warningText }] = await Promise.all([
+  const [{ loadForServing }, { ConfigError, problemToText }, { findingsOf, warningText }] = await Promise.all([
     import('./load.ts'),
     import('../config/problem.ts'),
     import('./check-findings.ts')

@@ -28,9 +28,9 @@ const eventsText = ({ events }: EventsJson, since: string | undefined): string =
     ? `no events${since === undefined ? '' : ` in the last ${printable(since)}`}\n`
     : table(['TIME', 'KIND', 'ABOUT', 'WHAT'], events.map(eventRow))
 
-const eventRow = ({ at, kind, peer, policy, text }: EventJson): (string | null)[] => [
+const eventRow = ({ at, kind, peer, policy, endpoint, text }: EventJson): (string | null)[] => [
   at,
   kind,
-  peer ?? policy,
+  peer ?? policy ?? (endpoint === null ? null : printable(endpoint.of)),
   printable(text)
 ]

@@ -6,7 +6,7 @@ import { AdminClient } from './admin-client.ts'
 import { wrongUse, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
 import { addSimulate } from './simulate.ts'
-import { elapsed, fields, healthText, percent, printable, table } from './table.ts'
+import { counted, elapsed, fields, healthText, percent, printable, table } from './table.ts'
 
 export function addPolicies(program: Command, io: CommandIo): void {
   const policies = program.command('policies').description('which names are peered to whom')
@@ -85,9 +85,12 @@ const policiesText = ({ policies }: PoliciesJson): string =>
 
 const clientsText = ({ clients }: PolicyJson): string => (clients === null ? 'everyone' : clients.join(','))
 
-function orderText({ effectiveOrder, isAllDown, disabled, enforce }: PolicyJson): string {
+function orderText({ effectiveOrder, targets, isAllDown, disabled, enforce }: PolicyJson): string {
   if (disabled !== null) return overrideText('disabled', disabled)
-  return `${effectiveOrder.join(',')}${isAllDown ? ' (all down)' : ''}${enforce ? '' : ' (not enforced)'}`
+  const isReserve = (id: string): boolean => targets.some((target) => target.id === id && target.weight === 0)
+  const isAnyInUse = effectiveOrder.some((id) => !isReserve(id))
+  const order = effectiveOrder.map((id) => (isAnyInUse && isReserve(id) ? `${id} (reserve)` : id))
+  return `${order.join(',') || 'nobody'}${isAllDown ? ' (all down)' : ''}${enforce ? '' : ' (not enforced)'}`
 }
 
 const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
@@ -106,7 +109,10 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
     ['allowReserved', yesOrNo(policy.allowReserved)],
     ['enforce', policy.wouldChange === null ? 'yes' : `no: ${countsText(policy.wouldChange)}`],
     ['order now', orderText(policy)],
-    ['answers', `${policy.answers}, of which ${policy.madeHereAnswers} were made here (denials by rule, failures)`],
+    [
+      'answers',
+      `${policy.answers}, of which ${policy.madeHereAnswers} ${policy.madeHereAnswers === 1 ? 'was' : 'were'} made here (denials by rule, failures)`
+    ],
     ['adaptive TTL', adaptiveText(policy)],
     ['last change', lastChange === null ? 'none' : printable(`${lastChange.at} ${lastChange.kind}: ${lastChange.text}`)]
   ])
@@ -121,12 +127,13 @@ function policyText(policy: PolicyJson, io: CommandIo): string {
 function adaptiveText({ targets }: PolicyJson): string {
   const capped = targets.filter(({ adaptiveTtlNames }) => adaptiveTtlNames > 0)
   return (
-    capped.map(({ id, adaptiveTtlNames }) => `${id}: ${adaptiveTtlNames} names that changed`).join(', ') || 'no caps'
+    capped.map(({ id, adaptiveTtlNames }) => `${id}: ${counted(adaptiveTtlNames, 'name')} that changed`).join(', ') ||
+    'no caps'
   )
 }
 
 const countsText = ({ same, changed, skipped }: WouldChangeJson): string =>
-  `${changed} answers would be others, ${same} the same, ${skipped} not looked at`
+  `${counted(changed, 'answer')} would be ${changed === 1 ? 'another' : 'others'}, ${same} the same, ${skipped} not looked at`
 
 /** What a policy that is not enforced would have changed lately. */
 function examplesText({ wouldChange }: PolicyJson): string {
@@ -148,7 +155,17 @@ function targetRows(target: TargetJson, io: CommandIo): (string | null)[][] {
   const drained = target.drained === null ? null : overrideText('drained', target.drained)
   if (target.servers.length === 0) {
     const addresses = target.addresses.join(',') || null
-    return [[place, target.id, addresses, healthText(target.health, io), null, ...whole, drained]]
+    return [
+      [
+        place,
+        target.id,
+        addresses,
+        healthText(target.health, io),
+        null,
+        ...whole,
+        drained ?? (target.why === null ? null : printable(target.why))
+      ]
+    ]
   }
   return target.servers.map(({ server, health, rttMs, reason }, at) => [
     ...(at === 0 ? [place, target.id] : ['', '']),

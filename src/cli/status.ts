@@ -5,7 +5,7 @@ import { problemToText } from '../config/problem.ts'
 import { AdminClient } from './admin-client.ts'
 import { answerIsNo, type CommandIo } from './command-io.ts'
 import { print, withAdmin, withExamples, withOutput, type ListOptions } from './shared-options.ts'
-import { elapsed, fields, percent, printable, table } from './table.ts'
+import { counted, elapsed, fields, percent, printable, table } from './table.ts'
 
 export function addStatus(program: Command, io: CommandIo): void {
   const status = program
@@ -47,14 +47,14 @@ function statusText(status: Shown): string {
     ['ready', status.isReady ? 'yes' : `no: ${missing(status)}`],
     ['DNS', status.dnsAddresses.join(', ')],
     ['source', `${source.kind}: ${objects.join(', ') || 'nothing'}; ${lastSign}; ${source.problemsTotal} problems`],
-    ['config', `${config.file}; ${config.reloadsTaken} reloads taken, ${config.reloadsRefused} refused`],
+    ['config', `${config.file}; ${counted(config.reloadsTaken, 'reload')} taken, ${config.reloadsRefused} refused`],
     ...config.problems.map((problem) => ['', printable(problemToText(problem))] as const),
     ['peers', status.peers.map(({ name, health }) => `${name} ${health}`).join(', ') || 'none'],
     ...status.mirrors.map((mirror, index) => [index === 0 ? 'mirrors' : '', mirrorText(mirror)] as const),
     ['queries', `${queries.udp} UDP, ${queries.tcp} TCP, ${queries.misses} had to wait, ${queries.inFlight} do now`],
     [
       'cache',
-      `${cache.entries} answers, ${percent(lookUps === 0 ? null : cache.hits / lookUps) ?? '-'} of look-ups hit`
+      `${counted(cache.entries, 'answer')}, ${percent(lookUps === 0 ? null : cache.hits / lookUps) ?? '-'} of look-ups hit`
     ]
   ])
 }

@@ -32,6 +32,9 @@ const widthOf = (text: string): number => stripVTControlCharacters(text).length
 // eslint-disable-next-line no-control-regex -- control characters are what this is about
 export const printable = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]+/g, ' ')
 
+/** `1 answer`, `2 answers`; `1 policy`, `2 policies`. */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+
 /** An age or a waiting time: `0.4ms`, `12ms`, `4.2s`, `3m20s`, `2h5m`, `3d4h`. */
 export function elapsed(ms: number | null): string | null {
   if (ms === null) return null

@@ -10,7 +10,8 @@ import type { Service, ServiceImport } from './service-objects.ts'
 import { buildImportInZone, buildServiceRecords } from './service-records.ts'
 import type { ServiceRecords } from './service-records.ts'
 
-export type CheckedAddress = Readonly<{ address: string; check: string }>
+/** `service`: `<svc>.<ns>`. */
+export type CheckedAddress = Readonly<{ address: string; check: string; service: string }>
 type Objects = Readonly<{ services: ReadonlyMap<string, Service>; imports: ReadonlyMap<string, ServiceImport> }>
 type Healthy<Kind> = Readonly<{ object: Kind; isAllDown: boolean }>
 
@@ -76,10 +77,12 @@ export function recordsInBoth(
 
 /** What Services and imports have checked. */
 export function* checkedAddresses({ services, imports }: Objects): Generator<CheckedAddress> {
-  for (const { check, clusterIPs } of services.values()) {
-    if (check !== null) for (const address of clusterIPs) yield { address, check }
+  for (const { check, clusterIPs, name, namespace } of services.values()) {
+    if (check !== null) for (const address of clusterIPs) yield { address, check, service: `${name}.${namespace}` }
   }
-  for (const { check, ips } of imports.values()) if (check !== null) for (const address of ips) yield { address, check }
+  for (const { check, ips, name, namespace } of imports.values()) {
+    if (check !== null) for (const address of ips) yield { address, check, service: `${name}.${namespace}` }
+  }
 }
 
 /** The keys of those for which it makes a difference that other addresses are down. */

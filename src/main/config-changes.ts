@@ -19,7 +19,8 @@ export function reloadEvents(before: Config, after: Config): NewEvent[] {
   ]
   const named: NewEvent[] = changes.length > maxNamed ? [] : changes.map((change) => ({ kind: 'reload', ...change }))
   const hash = after.hash.slice(0, 12)
-  const text = `configuration ${hash} is in use: ${changes.length === 0 ? 'no' : changes.length} policies and peers changed`
+  const count = changes.length === 1 ? '1 policy or peer' : `${changes.length || 'no'} policies and peers`
+  const text = `configuration ${hash} is in use: ${count} changed`
   return [{ kind: 'reload', text }, ...named]
 }
 

@@ -3,7 +3,7 @@
  * share it, one of them checks and the others go by what it finds.
  */
 import type { Clock } from '../base/clock.ts'
-import { endpointKey, parseEndpointCheck } from '../base/endpoint-check.ts'
+import { endpointKey, parseEndpointCheck, partsOfEndpointKey } from '../base/endpoint-check.ts'
 import { checkedEndpoints, toldSharedChanges } from '../base/endpoint-limits.ts'
 import type { Logger } from '../base/log.ts'
 import type { Config } from '../config/config.ts'
@@ -21,6 +21,9 @@ export type EndpointProbesOptions = Readonly<{
   events: EventRing
   instanceId: string
 }>
+
+/** Policies and Services that an event names. */
+const namedUsers = 3
 
 export class EndpointProbes {
   readonly #options: EndpointProbesOptions
@@ -56,6 +59,13 @@ export class EndpointProbes {
   /** Addresses that are down, each with how it is checked. */
   get down(): ReadonlySet<string> {
     return this.#down
+  }
+
+  /** `<svc>.<ns>` of each virtual address that is down, once for each of them. */
+  get servicesDown(): string[] {
+    if (this.#down.size === 0) return []
+    const checked = [...(this.#view?.zones.checkedAddresses() ?? [])]
+    return checked.filter(({ address, check }) => this.isDown(address, check)).map(({ service }) => service)
   }
 
   isDown(address: string, check: string): boolean {
@@ -162,8 +172,22 @@ export class EndpointProbes {
     const { log, events } = this.#options
     const change = isDown ? 'up -> down' : 'down -> up'
     log[isDown ? 'warn' : 'info']({ address, check, change, reason }, 'the health of an address changed')
-    events.add({ kind: 'health', text: `${address} (${check}) ${change}: ${reason}` })
+    const endpoint = { address, check, of: this.#usersOf(address, check) }
+    events.add({ kind: 'health', endpoint, text: `${address} (${check}) ${change}: ${reason}` })
     this.#settle()
+  }
+
+  /** The policies and Services that have an address checked, the first few of them by name. */
+  #usersOf(address: string, check: string): string {
+    const users = new Set<string>()
+    for (const { name, targets } of this.#config?.policies ?? []) {
+      if (targets.some((target) => target.probe === check && target.addresses.includes(address))) users.add(name)
+    }
+    for (const one of this.#view?.zones.checkedAddresses() ?? []) {
+      if (one.address === address && one.check === check) users.add(one.service)
+    }
+    const named = [...users].slice(0, namedUsers).join(',')
+    return users.size > namedUsers ? `${named},+${users.size - namedUsers}` : named
   }
 
   #settle(): void {
@@ -177,17 +201,26 @@ export class EndpointProbes {
 
   /** What another replica found has its events here too. */
   #tellHeard(before: ReadonlySet<string>): void {
-    const changes = [
-      ...[...this.#down].filter((key) => !before.has(key)).map((key) => `${key} up -> down`),
-      ...[...before].filter((key) => !this.#down.has(key)).map((key) => `${key} down -> up`)
-    ]
+    const changes = [...changed(this.#down, before, 'up -> down'), ...changed(before, this.#down, 'down -> up')]
     if (changes.length === 0) return
+    const { events } = this.#options
     const by = `found by ${this.#holder!.holder}`
-    const texts = changes.length > toldSharedChanges ? [`${changes.length} addresses went up or down`] : changes
-    for (const text of texts) this.#options.events.add({ kind: 'health', text: `${text}: ${by}` })
-    this.#options.log.info({ changes: changes.slice(0, toldSharedChanges), by }, 'the health of addresses changed')
+    if (changes.length > toldSharedChanges) {
+      events.add({ kind: 'health', text: `${changes.length} addresses went up or down: ${by}` })
+    } else {
+      for (const { key, text } of changes) {
+        const { address, check } = partsOfEndpointKey(key)
+        const endpoint = { address, check, of: this.#usersOf(address, check) }
+        events.add({ kind: 'health', endpoint, text: `${text}: ${by}` })
+      }
+    }
+    const told = changes.slice(0, toldSharedChanges).map(({ text }) => text)
+    this.#options.log.info({ changes: told, by }, 'the health of addresses changed')
   }
 }
+
+const changed = (keys: Iterable<string>, other: ReadonlySet<string>, change: string) =>
+  [...keys].filter((key) => !other.has(key)).map((key) => ({ key, text: `${key} ${change}` }))
 
 const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
   one.size === other.size && [...one].every((key) => other.has(key))

@@ -3,6 +3,7 @@ import type { Inspectable, Readiness, SourceStatus } from '../admin/inspectable.
 import { Trace } from '../pipeline/trace.ts'
 import { accept } from '../pipeline/accept.ts'
 import { policyOrder } from '../pipeline/by-policy.ts'
+import { shownOrder } from '../pipeline/shown-order.ts'
 import { respond } from '../pipeline/respond.ts'
 import type { Query } from '../pipeline/query.ts'
 import type { RunningServer } from '../main.ts'
@@ -76,13 +77,18 @@ export function inspectionOf(server: RunningServer): Inspectable {
     source: () => server.view.status(),
     zones: () => [...server.view.zones.zones.all()],
     peers: () => server.peers.status(),
-    endpoints: () => ({ role: server.endpoints.role, down: [...server.endpoints.down], ...server.endpoints.stats }),
+    endpoints: () => ({
+      role: server.endpoints.role,
+      down: [...server.endpoints.down],
+      servicesDown: server.endpoints.servicesDown,
+      ...server.endpoints.stats
+    }),
     mirrors: () => server.mirrors.inspect(),
     copies: () => server.mirrors.copies(),
     events: server.operator.events,
     overrides: () => server.operator.status(),
     act: async (request) => server.operator.act(request),
-    policyOrder: (policy) => policyOrder(dataPlane.parts, policy),
+    policyOrder: (policy) => shownOrder(dataPlane.parts, policy, policyOrder(dataPlane.parts, policy)),
     listenerStats: () => {
       server.count()
       return server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() }

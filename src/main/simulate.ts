@@ -7,6 +7,7 @@ import { answerText } from '../pipeline/answer-text.ts'
 import { policyOrder } from '../pipeline/by-policy.ts'
 import type { Parts } from '../pipeline/parts.ts'
 import type { Query } from '../pipeline/query.ts'
+import { shownOrder } from '../pipeline/shown-order.ts'
 import { respond } from '../pipeline/respond.ts'
 import { ClientRegions } from '../policy/client-regions.ts'
 import { PolicyTable } from '../policy/policy-table.ts'
@@ -122,11 +123,11 @@ async function answered(
 function presentOrder(parts: Parts, policy: Policy, clientAddress: string): SimulatedOrder {
   const id = (target: number): string => policy.targets[target]!.id
   // Where the client is decides with `geo`; what is drawn for each name and client stands in the shares.
-  const { order, excluded } =
-    policy.select === 'geo' ? orderFor(parts, policy, clientAddress) : policyOrder(parts, policy)
+  const order = policy.select === 'geo' ? orderFor(parts, policy, clientAddress) : policyOrder(parts, policy)
+  const { asked, leftOut } = shownOrder(parts, policy, order)
   return {
-    order: order.filter((target) => !excluded.includes(target)).map(id),
-    leftOut: excluded.map(id),
+    order: asked.map(id),
+    leftOut: leftOut.map(id),
     firstShares: firstShares(parts, policy)
   }
 }
@@ -147,8 +148,8 @@ const orderFor = (parts: Parts, policy: Policy, clientAddress: string): TargetOr
 function firstShares(parts: Parts, policy: Policy): Record<string, number> {
   const counts = new Map<string, number>(policy.targets.map(({ id }) => [id, 0]))
   for (let draw = 0; draw < simulatedDraws; draw++) {
-    const { order, excluded } = orderFor(parts, policy, `10.${draw >> 16}.${(draw >> 8) & 0xff}.${draw & 0xff}`)
-    const first = order.find((target) => !excluded.includes(target))
+    const order = orderFor(parts, policy, `10.${draw >> 16}.${(draw >> 8) & 0xff}.${draw & 0xff}`)
+    const [first] = shownOrder(parts, policy, order).asked
     if (first !== undefined) counts.set(policy.targets[first]!.id, counts.get(policy.targets[first]!.id)! + 1)
   }
   return Object.fromEntries([...counts].map(([target, count]) => [target, count / simulatedDraws]))

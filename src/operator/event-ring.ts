@@ -25,11 +25,22 @@ export type ServerEvent = Readonly<{
   peer: string | null
   /** Name of the policy it is about; null where it is about none, or about all. */
   policy: string | null
+  /** The address that it is about, how it is checked, and for which policies or Services, in words. */
+  endpoint: EventEndpoint | null
   text: string
 }>
 
-/** `atEpochMs`: when it happened, where that is not now. */
-export type NewEvent = Readonly<{ kind: EventKind; peer?: string; policy?: string; text: string; atEpochMs?: number }>
+export type EventEndpoint = Readonly<{ address: string; check: string; of: string }>
+
+export type NewEvent = Readonly<{
+  kind: EventKind
+  peer?: string
+  policy?: string
+  endpoint?: EventEndpoint
+  text: string
+  /** When it happened, where that is not now. */
+  atEpochMs?: number
+}>
 
 export class EventRing {
   /** Events by kind since the start. */
@@ -43,7 +54,7 @@ export class EventRing {
     this.#clock = clock
   }
 
-  add({ kind, peer, policy, text, atEpochMs }: NewEvent): void {
+  add({ kind, peer, policy, endpoint, text, atEpochMs }: NewEvent): void {
     const isHealth = kind === 'health'
     const ring = isHealth ? this.#health : this.#others
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
@@ -53,6 +64,7 @@ export class EventRing {
       kind,
       peer: peer ?? null,
       policy: policy ?? null,
+      endpoint: endpoint ?? null,
       text: text.length > eventTextCharacters ? `${text.slice(0, eventTextCharacters - 1)}…` : text
     })
     if (ring.length > (isHealth ? healthEventRingEntries : eventRingEntries)) ring.shift()

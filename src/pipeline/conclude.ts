@@ -133,7 +133,9 @@ function withStaticAddresses(
   const added = sections.additional.flatMap(({ owner, type }) => {
     if (!isAtOrBelow(owner, match.dnsName)) return []
     if (isOfSinglePod(owner, readKubernetesName(owner, match.zone))) return []
-    return fixed.flatMap((target) => staticAddressSet(match, owner, type, healthyAddresses(parts, target)) ?? [])
+    return fixed.flatMap(
+      (target) => staticAddressSet(match, target, owner, type, healthyAddresses(parts, target)) ?? []
+    )
   })
   return added.length === 0 ? sections : { ...sections, additional: unionOf([...sections.additional, ...added]) }
 }

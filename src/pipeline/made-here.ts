@@ -12,6 +12,11 @@ import type { Query } from './query.ts'
 
 /** TTL in seconds of static addresses where the policy sets no `maxTtl`. */
 const staticAddressTtlSeconds = 30
+/** The same where they are checked: one that goes down is given for no longer than cluster data. */
+const checkedAddressTtlSeconds = 5
+
+const ttlSecondsOf = ({ policy }: PolicyMatch, { probe }: Target): number =>
+  policy.maxTtlSeconds ?? (probe === null ? staticAddressTtlSeconds : checkedAddressTtlSeconds)
 
 /** A SOA for a suffix that has no zone here: a denial without one could not be cached (RFC 2308 §5). */
 function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
@@ -32,7 +37,8 @@ function madeUpSoa(owner: DomainName, ttlSeconds: number): RRset {
  * below its dnsName.
  */
 export function staticAddressSet(
-  { policy }: PolicyMatch,
+  match: PolicyMatch,
+  target: Target,
   owner: DomainName,
   type: number,
   addresses: readonly string[]
@@ -40,7 +46,7 @@ export function staticAddressSet(
   if (!isAddressType(type)) return null
   const wanted = addresses.filter((address) => isIPv6(address) === (type === RRTYPE.AAAA))
   if (wanted.length === 0) return null
-  const ttlSeconds = policy.maxTtlSeconds ?? staticAddressTtlSeconds
+  const ttlSeconds = ttlSecondsOf(match, target)
   return { owner, type, ttlSeconds, rdata: wanted.map(type === RRTYPE.A ? aRdata : aaaaRdata) }
 }
 
@@ -52,10 +58,9 @@ export function staticAddressAnswer(
   addresses: readonly string[]
 ): Answer {
   const origin = { from: 'policy', target: target.id } as const
-  const rrset = staticAddressSet(match, query.qname, query.qtype, addresses)
+  const rrset = staticAddressSet(match, target, query.qname, query.qtype, addresses)
   if (rrset === null) {
-    const ttlSeconds = match.policy.maxTtlSeconds ?? staticAddressTtlSeconds
-    const soa = madeUpSoa(match.dnsName, Math.min(ttlSeconds, match.policy.maxNegativeTtlSeconds))
+    const soa = madeUpSoa(match.dnsName, Math.min(ttlSecondsOf(match, target), match.policy.maxNegativeTtlSeconds))
     return answerOf({ rcode: RCODE.NOERROR, answer: [], authority: [soa], additional: [] }, { origin })
   }
   return answerOf({ rcode: RCODE.NOERROR, answer: [rrset], authority: [], additional: [] }, { origin })

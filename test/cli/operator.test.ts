@@ -44,7 +44,10 @@ test('peers drain and undrain: the next target answers, also after a restart, un
   t.match(await command('peers undrain cluster-a', { PEERDNS_ADMIN: url }), { code: 0, out: /^peer cluster-a is not drained any more; / }) // prettier-ignore
   t.equal((await ask(bound, api)).text, '172.30.1.0')
   t.match(await command('peers undrain cluster-a', { PEERDNS_ADMIN: url }), { code: 1, err: 'peerdns: peer `cluster-a` is not drained\n' }) // prettier-ignore
-  await command('peers drain cluster-a --for 4s', { PEERDNS_ADMIN: url })
+  t.match(await command('peers drain cluster-a --reason upgrade', { PEERDNS_ADMIN: url }), { code: 0, out: /config-b\.state\n$/ }) // prettier-ignore
+  t.match(await command('peers drain cluster-a --for 10m', { PEERDNS_ADMIN: url }), { code: 0, out: /config-b\.state; before, it was drained until it is taken back: upgrade\n$/ }) // prettier-ignore
+  const shorter = await command('peers drain cluster-a --for 4s', { PEERDNS_ADMIN: url })
+  t.match(shorter, { code: 0, out: /; before, it was drained for (10m0s|9m\d+s)\n$/ })
   t.equal((await ask(bound, api)).text, '10.1.1.20')
   t.ok(await until(async () => (await ask(bound, api)).text === '172.30.1.0'), 'when its time is over')
 })
@@ -106,6 +109,64 @@ test('policies simulate: order, shares and answers if a peer were down, and noth
   t.match(await command('policies simulate nope --down cluster-a', env), { code: 1, err: /no policy is called `nope`/ })
   await command('policies disable backend-from-a', env)
   t.match((await command('policies simulate backend-from-a --down cluster-a', env)).out, /10\.1\.1\.20 from local/, 'also while it is disabled') // prettier-ignore
+})
+
+test('policies list, describe and simulate: addresses that are down, reserves, and nobody', async (t) => {
+  const fixed = '{addresses: [10.9.0.7, 10.9.0.8], probe: "tcp:80", weight: 70}'
+  const { server } = await startInProcess(
+    t,
+    clusterB(
+      `forward: []
+policies:
+  - {name: next, dnsName: next.example, select: weighted, targets: [${fixed}, {addresses: [10.9.0.9], weight: 30}]}
+  - {name: open, dnsName: open.example, allDown: open, targets: [${fixed}, {addresses: [10.9.0.9]}]}
+  - {name: alone, dnsName: alone.example, targets: [${fixed}]}
+  - {name: reserve, dnsName: reserve.example, select: weighted, targets: [{addresses: [10.9.0.9], weight: 1}, {addresses: [10.9.0.10], weight: 0}]}
+  - {name: backed, dnsName: backed.example, select: weighted, targets: [${fixed}, {addresses: [10.9.0.9], weight: 0}]}
+  - {name: peered, dnsName: backend.svc.cluster.local, targets: [a]}
+  - {name: ours, dnsName: shop.svc.cluster.local, targets: [local, a]}
+peers: {a: {servers: ["127.0.0.1:1"]}}`,
+      ', probes: on'
+    ),
+    { objects: service('api.backend', '10.1.1.20') }
+  )
+  const admin = await startAdmin({ observe: null, admin: { address: '127.0.0.1', port: 0 }, inspect: { ...server.inspect, endpoints: () => ({ ...server.inspect.endpoints(), servicesDown: ['cart.shop', 'cart.shop', 'api.backend'] }) }, clock: loopClock, log: silentLog }) // prettier-ignore
+  t.teardown(() => admin.close())
+  const run = async (line: string): Promise<string> =>
+    (await command(`policies ${line} --admin 127.0.0.1:${admin.adminAddress!.port}`)).out
+  const { parts } = server.dataPlane
+  const use = (down: readonly string[]): void =>
+    server.dataPlane.use({
+      ...parts,
+      isDownEndpoint: (address) => down.includes(address),
+      standings: { ...parts.standings, of: ({ peer }) => (peer === 'a' ? 'drained' : 'up') }
+    })
+  const both = 'addresses:10.9.0.7,10.9.0.8'
+  use(['10.9.0.8'])
+  t.match(await run('describe next'), new RegExp(`\\n1 +${both} .* tcp:80: 1 of 2 down: 10\\.9\\.0\\.8\\n`))
+  use(['10.9.0.7', '10.9.0.8'])
+  server.operator.events.add({
+    kind: 'health',
+    endpoint: { address: '10.9.0.8', check: 'tcp:80', of: 'next,open,alone' },
+    text: '10.9.0.8 (tcp:80) up -> down: timeout'
+  })
+  const described = await run('describe next')
+  t.match(described, /\norder now +addresses:10\.9\.0\.9\n/)
+  t.match(described, new RegExp(`\\nleft out +${both} +${both.slice(10)} +down .* tcp:80: down, all 2\\n`))
+  t.match(described, /\nlast change +\S+ health: 10\.9\.0\.8 \(tcp:80\) up -> down: timeout\n/)
+  const simulated = await run('simulate next --name x.next.example')
+  t.match(simulated, /order now +addresses:10\.9\.0\.9 \(left out: addresses:10\.9\.0\.7,10\.9\.0\.8\)\nfirst now +addresses:10\.9\.0\.9 100%\n/) // prettier-ignore
+  t.match(simulated, /A 10\.9\.0\.9/)
+  const list = await run('list')
+  t.match(list, new RegExp(`\\nopen +open\\.example\\. +${both},addresses:10\\.9\\.0\\.9 `), 'its answer is final')
+  t.match(list, new RegExp(`\\nalone +alone\\.example\\. +${both} `), 'nobody has better')
+  t.match(list, new RegExp(`\\nbacked +backed\\.example\\. +${both},addresses:10\\.9\\.0\\.9 \\(reserve\\) `))
+  t.match(await run('simulate backed --name x.backed.example'), / A 10\.9\.0\.7, A 10\.9\.0\.8 from /, 'so it answers')
+  t.match(list, /\nreserve +\S+ +addresses:10\.9\.0\.9,addresses:10\.9\.0\.10 \(reserve\) /)
+  t.match(list, /\npeered +\S+ +nobody +first /)
+  t.match(await run('describe ours'), /\n1 +local .* 2 addresses of Services down: cart\.shop\n/)
+  const { out } = await command(`events --admin 127.0.0.1:${admin.adminAddress!.port}`)
+  t.match(out, / health +next,open,alone +10\.9\.0\.8 \(tcp:80\) up -> down: timeout\n/)
 })
 
 test('policies simulate: for a client or a region', async (t) => {
