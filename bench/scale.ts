@@ -25,6 +25,7 @@ import { spreadOf } from './statistics.ts'
 const usage = `usage: node bench/scale.ts [--sizes 1000,10000,30000] [--endpoints 10] [--starts 3] [--seconds 60] [--only peerdns|coredns|replay]
                            [--rate 200] [--node-option OPTION] [--also TITLE=MAIN.js[,OPTION...]] [--out FOLDER]
 
+  --node-option  in the place of those that the image starts the server with, which are the default
   --also  one more peerdns, compiled elsewhere or with other options of node, measured beside the others`
 const root = join(import.meta.dirname, '..')
 const connections = 16
@@ -214,6 +215,12 @@ function write(report: ScaleReport, out: string): void {
   writeFileSync(join(out, 'scale.json'), `${JSON.stringify(report, null, 1)}\n`)
 }
 
+/** The options of Node that the image starts the server with. */
+function imageOptions(): string[] {
+  const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))?.[1] ?? '[]'
+  return (JSON.parse(entrypoint) as string[]).filter((word) => word.startsWith('--'))
+}
+
 function parseOptions(args: readonly string[]): Options {
   const text = { type: 'string' } as const
   const { values } = parseArgs({
@@ -237,7 +244,7 @@ function parseOptions(args: readonly string[]): Options {
     seconds: Number(values.seconds ?? 60),
     rate: Number(values.rate ?? 200),
     only: values.only ?? null,
-    nodeOptions: values['node-option'] ?? [],
+    nodeOptions: values['node-option'] ?? imageOptions(),
     also: (values.also ?? []).map((text) => {
       const equals = text.indexOf('=')
       const [main = '', ...nodeOptions] = text.slice(equals + 1).split(',')
