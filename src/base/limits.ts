@@ -237,6 +237,8 @@ export const leaseTimerMaxMs = 60_000
 /** Work on lists and watches in one turn of the event loop, with what listens to them; everybody else waits for it. */
 export const apiTurnMs = 4
 export const apiObjectsPerTurn = 500
+/** What is handed on together is expected to take no longer than this: it cannot be broken off. */
+export const apiBatchMs = 1
 
 // The answer cache, and answers that lie ready as octets.
 /** How long a failure of a server may be kept, in seconds. RFC 2308 §7 allows five minutes. */

@@ -27,7 +27,7 @@ export type KubernetesSourceOptions = Readonly<{
   log: Logger
   /** From 0 to below 1; for what must not happen in step with others. */
   random: () => number
-  /** Gets every difference, in the order of each resource, at most `objectEventsPerBatch` at a time. */
+  /** Gets every difference, in the order of each resource, about `objectEventsPerBatch` at a time at most. */
   onEvents: OnEvents
   /** Called once, when every resource has been listed whole. */
   onSynced: () => void
