@@ -58,6 +58,9 @@ async function runRows(
     '--only',
     `^(${ids.map((id) => id.replaceAll('.', '\\.')).join('|')})$`,
     '--strict',
+    // For answers that come late on a busy machine. One that must not come is waited for a second, in all rows but one.
+    '--timeout',
+    '8',
     '--pods',
     pods
   ]
