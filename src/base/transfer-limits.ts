@@ -5,9 +5,14 @@
  */
 
 // Zones that come in by transfer.
-/** Records and octets of one transfer; above them it is ended, and the last good version stays. */
-export const incomingTransferRecords = 4_000_000
-export const incomingTransferOctets = 512 * 1024 * 1024
+/**
+ * Records and octets of one transfer; above them it is ended, and the last good version stays. A record with a name of
+ * its own takes some 400 octets here: such a zone has to fit a pod of 512 MiB beside everything else.
+ */
+export const incomingTransferRecords = 1_000_000
+export const incomingTransferOctets = 128 * 1024 * 1024
+/** Records of one RRset: no more fit a message of 64 KiB, so nobody could be answered with them. */
+export const incomingRRsetRecords = 4_096
 /** Records of the deltas of one incremental transfer, which are applied in one go; above it the whole zone is taken. */
 export const incomingDeltaRecords = 200_000
 /** Changes that one incremental transfer may be made of. */
@@ -31,9 +36,9 @@ export const serialSecondsApart = 600
 /** Between attempts to connect, once each server was tried; doubled with each round that failed. */
 export const mirrorReconnectMinMs = 250
 export const mirrorReconnectMaxMs = 5_000
-/** Between transfers of one zone that fail; doubled with each failure. */
+/** Between transfers of one zone that fail; doubled with each failure. Whoever tells of a change is asked at once. */
 export const mirrorRetryMinMs = 250
-export const mirrorRetryMaxMs = 10_000
+export const mirrorRetryMaxMs = 60_000
 /** A zone that nobody gives is asked for again after this time: whoever refused may have been told otherwise. */
 export const mirrorRefusedMs = 5_000
 /** NOTIFY over UDP that one peer may make us look after in a second; more come together to one look. */

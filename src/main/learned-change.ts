@@ -15,6 +15,8 @@ export type LearnedFrom = Readonly<{
   mappings: readonly ZoneMapping[]
   /** The server's clock less ours, in milliseconds; null where it does not tell. */
   clockOffsetMs: number | null
+  /** Whether what is answered of a name comes from this zone: of two that hold it, one counts. */
+  holds: (owner: DomainName) => boolean
 }>
 
 /** One for each moment that the steps tell; steps of a server that tells no times are left out. */
@@ -26,14 +28,16 @@ export function learnedChanges(from: LearnedFrom, change: TouchedSets, steps: re
 
 /** @param typesOf undefined: in the end nothing about the name has changed. */
 function learnedOf(
-  { peer, mappings, clockOffsetMs }: LearnedFrom,
+  { peer, mappings, clockOffsetMs, holds }: LearnedFrom,
   where: Pick<LearnedChange, 'zone' | 'serial' | 'cameWhole'>,
   { owners, times, laterMs }: Step,
   typesOf: (owner: DomainName) => TouchedName['types'] | undefined
 ): LearnedChange[] {
   if (times === null) return []
+  const held = owners.filter(holds)
+  if (held.length === 0 && owners.length > 0) return []
   const touchedAt = new Map<number, TouchedName[]>([[times.originAtMs, []]])
-  for (const owner of owners) {
+  for (const owner of held) {
     const types = typesOf(owner)
     if (types === undefined) continue
     const originAtMs = times.originAtMs + (laterMs.get(owner) ?? 0)

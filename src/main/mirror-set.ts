@@ -16,13 +16,14 @@ import type { TsigKey } from '../transfer/tsig-signer.ts'
 import { tsigSigner } from '../transfer/tsig-verifier.ts'
 import { PeerMirror, type PeerMirrorOptions } from '../transfer/peer-mirror.ts'
 import type { MirrorStatus } from '../transfer/mirror-types.ts'
+import type { SecondaryZone } from '../transfer/secondary-zone.ts'
 import { RCODE } from '../wire/iana.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import { CacheEviction, type EvictionStats } from './cache-eviction.ts'
 import { computedPods } from './computed-pods.ts'
 import { copyOfPeer, CopiesOut } from './copies-out.ts'
 import { hubServers } from './hub-servers.ts'
-import { learnedBySwap, learnedChanges, learnedNames, mappingsOf } from './learned-change.ts'
+import { learnedBySwap, learnedChanges, learnedNames, mappingsOf, type LearnedFrom } from './learned-change.ts'
 
 /** Signs with the key as it is at each moment; null: no key is wanted. */
 export const signerOf = (
@@ -242,17 +243,12 @@ export class MirrorSet {
         )
         onCopyChanged(copyOfPeer(this.#config!, peer.name), zone.apex)
         if (before === null) return
-        const from = {
-          peer: peer.name,
-          mappings: mappingsOf(this.#config!, peer.name),
-          clockOffsetMs: zone.clockOffsetMs
-        }
+        const from = this.#learnedFrom(peer, zone)
         for (const learned of learnedBySwap(from, before, store, times)) freshness.learned(learned)
       },
-      onChange: ({ apex, clockOffsetMs }, change, steps) => {
-        onCopyChanged(copyOfPeer(this.#config!, peer.name), apex)
-        const from = { peer: peer.name, mappings: mappingsOf(this.#config!, peer.name), clockOffsetMs }
-        for (const learned of learnedChanges(from, change, steps)) freshness.learned(learned)
+      onChange: (zone, change, steps) => {
+        onCopyChanged(copyOfPeer(this.#config!, peer.name), zone.apex)
+        for (const learned of learnedChanges(this.#learnedFrom(peer, zone), change, steps)) freshness.learned(learned)
       },
       ...(peer.mirror === 'evict' ? { onTold: this.#evicting(peer, eviction) } : {}),
       onCoarse: (zone, why) =>
@@ -292,7 +288,8 @@ export class MirrorSet {
   }
 
   #evicting(peer: PeerConfig, eviction: CacheEviction): PeerMirrorOptions['onTold'] & {} {
-    return ({ apex, clockOffsetMs }, steps) => {
+    return (zone, steps) => {
+      const { apex } = zone
       if (steps === 'anything') {
         eviction.evictSuffix(apex)
         return
@@ -301,10 +298,18 @@ export class MirrorSet {
         steps.flatMap(({ owners }) => owners),
         apex
       )
-      const mappings = mappingsOf(this.#config!, peer.name)
-      for (const learned of learnedNames({ peer: peer.name, mappings, clockOffsetMs }, apex, steps)) {
+      for (const learned of learnedNames(this.#learnedFrom(peer, zone), apex, steps)) {
         this.#parts.freshness.learned(learned)
       }
+    }
+  }
+
+  #learnedFrom({ name }: PeerConfig, zone: SecondaryZone): LearnedFrom {
+    return {
+      peer: name,
+      mappings: mappingsOf(this.#config!, name),
+      clockOffsetMs: zone.clockOffsetMs,
+      holds: (owner) => this.#mirrors.get(name)?.mirror.holds(zone, owner) ?? true
     }
   }
 }

@@ -6,11 +6,12 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { WireError } from '../base/errors.ts'
-import { RRTYPE } from '../wire/iana.ts'
+import { incomingRRsetRecords } from '../base/transfer-limits.ts'
+import { RRTYPE, typeToText } from '../wire/iana.ts'
 import { groupRRsets, type Message } from '../wire/message.ts'
 import { nameToText, type DomainName } from '../wire/name.ts'
 import { rdataKey, readSoa } from '../wire/rdata.ts'
-import type { ResourceRecord, RRset } from '../wire/rr.ts'
+import type { Rdata, ResourceRecord, RRset } from '../wire/rr.ts'
 import type { LateChange, ServiceState, ServiceStateChange, ZoneChange } from '../zone/zone-change.ts'
 import { ZoneStore, type Synthesize } from '../zone/zone-store.ts'
 import { readDelta, stepOf, type DeltaStep, type Step, type Times } from './read-delta.ts'
@@ -57,6 +58,8 @@ export type IncomingOptions = Readonly<{
   limits?: TransferReaderOptions['limits']
 }>
 
+type Joined = { owner: DomainName; type: number; ttlSeconds: number; records: Map<string, Rdata> }
+
 const noPods = (): Pods => ({ mode: 'disabled', ttlSeconds: 0 })
 
 export class IncomingTransfer {
@@ -68,6 +71,8 @@ export class IncomingTransfer {
   #soa: ResourceRecord | null = null
   #meta: TransferMeta | null = null
   #taken: Taken | null = null
+  /** RRsets that came in more than one message. */
+  readonly #joined = new Map<string, Joined>()
 
   constructor(options: IncomingOptions) {
     this.#options = options
@@ -132,12 +137,36 @@ export class IncomingTransfer {
       }
     }
     const { store, coverage } = this.#shadow()
-    const sets = groupRRsets(records.filter((record) => !isPrivate(record))).map((set) => {
-      const held = store.rrset(set.owner, set.type)
-      if (held === null) coverage.note(set.owner, set.type, true)
-      return { owner: set.owner, type: set.type, after: held === null ? set : joined(held, set) }
+    const sets = groupRRsets(records.filter((record) => !isPrivate(record))).flatMap((after) => {
+      const { owner, type } = after
+      refuseTooMany(after, after.rdata.length)
+      const held = store.rrset(owner, type)
+      if (held === null) {
+        coverage.note(owner, type, true)
+        return [{ owner, type, after }]
+      }
+      this.#joinLater(held, after)
+      return []
     })
     store.load({ sets, services, names })
+  }
+
+  /** The records of one RRset may come in many messages: each costs what it brings, not what is there. */
+  #joinLater(held: RRset, more: RRset): void {
+    const { owner, type } = more
+    const key = `${type} ${owner}`
+    let joined = this.#joined.get(key)
+    if (joined === undefined) {
+      joined = { owner, type, ttlSeconds: held.ttlSeconds, records: new Map() }
+      for (const rdata of held.rdata) joined.records.set(rdataKey(type, rdata), rdata)
+      this.#joined.set(key, joined)
+    }
+    joined.ttlSeconds = Math.min(joined.ttlSeconds, more.ttlSeconds)
+    for (const rdata of more.rdata) {
+      const recordKey = rdataKey(type, rdata)
+      if (!joined.records.has(recordKey)) joined.records.set(recordKey, rdata)
+    }
+    refuseTooMany(more, joined.records.size)
   }
 
   #takeMeta(owner: DomainName, rdata: Uint8Array): void {
@@ -182,6 +211,12 @@ export class IncomingTransfer {
   #finishZone(): TransferOutcome {
     const taken = this.#shadow()
     const { store } = taken
+    const sets = Array.from(this.#joined.values(), ({ owner, type, ttlSeconds, records }) => ({
+      owner,
+      type,
+      after: { owner, type, ttlSeconds, rdata: [...records.values()] }
+    }))
+    store.load({ sets, services: [], names: [] })
     // RFC 1035 §5.2: there is no such zone. Two SOA records alone would else wipe all that we have.
     if (store.rrset(store.apex, RRTYPE.NS) === null && (this.#options.hadNs || store.sizes.rrsets <= 1))
       throw new TransferFault('malformed', 'a zone without NS')
@@ -195,6 +230,7 @@ export class IncomingTransfer {
       throw new TransferFault('delta', 'the timers of the SOA changed')
     const steps = deltas.map((delta) => readDelta(delta, store.apex, this.#epoch))
     const sets = composeDeltas(steps, (owner, type) => store.rrset(owner, type))
+    for (const { owner, type, after } of sets) refuseTooMany({ owner, type }, after?.rdata.length ?? 0)
     const last = steps.at(-1)!.meta
     const nowMs = this.#options.clock.epochMs()
     const originAtMs = steps.find(({ meta }) => meta !== null)?.meta?.originAtMs ?? nowMs
@@ -284,11 +320,10 @@ function lateOwners(steps: readonly DeltaStep[], originAtMs: number): LateChange
   )
 }
 
-function joined(held: RRset, added: RRset): RRset {
-  const records = new Map(held.rdata.map((rdata) => [rdataKey(held.type, rdata), rdata]))
-  for (const rdata of added.rdata) {
-    const key = rdataKey(held.type, rdata)
-    if (!records.has(key)) records.set(key, rdata)
-  }
-  return { ...held, ttlSeconds: Math.min(held.ttlSeconds, added.ttlSeconds), rdata: [...records.values()] }
+function refuseTooMany({ owner, type }: Pick<RRset, 'owner' | 'type'>, records: number): void {
+  if (records <= incomingRRsetRecords) return
+  throw new TransferFault(
+    'limit',
+    `more than ${incomingRRsetRecords} records of ${nameToText(owner)} ${typeToText(type)}`
+  )
 }

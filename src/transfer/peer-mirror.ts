@@ -137,6 +137,14 @@ export class PeerMirror {
     return best
   }
 
+  /** Whether this zone is the one that tells of a name: no live one below it holds the name, too. */
+  holds(zone: Readonly<{ apex: DomainName }>, name: DomainName): boolean {
+    for (const other of this.#zones.values()) {
+      if (other.apex.length > zone.apex.length && isAtOrBelow(name, other.apex) && other.isLive()) return false
+    }
+    return true
+  }
+
   /** The zone of exactly this apex, be it without a copy yet. */
   get(apex: DomainName): SecondaryZone | null {
     return this.#zones.get(apex) ?? null

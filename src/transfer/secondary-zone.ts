@@ -21,14 +21,13 @@ import {
 } from '../base/transfer-limits.ts'
 import { RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
-import { isAtOrBelow, type DomainName } from '../wire/name.ts'
-import type { ResourceRecord } from '../wire/rr.ts'
+import type { DomainName } from '../wire/name.ts'
 import { isLaterSerial } from '../zone/serial.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { newMirrorStats, type MirrorState, type MirrorStatus } from './mirror-types.ts'
 import { PrimaryNotes } from './primary-notes.ts'
 import { versionOf, type SecondaryOptions, type TransferTaker, type Version } from './secondary-types.ts'
-import { peerdnsOf, soaQuery, transferQuery, type QueryOptions } from './transfer-query.ts'
+import { peerdnsOf, soaQuery, transferQuery, zoneAbove, type QueryOptions } from './transfer-query.ts'
 import { TransferFault } from './transfer-reader.ts'
 
 /** RCODEs that say that a server does not give a zone. */
@@ -58,6 +57,9 @@ export abstract class SecondaryZone {
   /** Something was told while we were busy. */
   #isDue = false
   #failures = 0
+  /** Servers whose answers were of no use since the zone was last right; before `#retryAtMs` they are left alone. */
+  readonly #failedServers = new Set<string>()
+  #retryAtMs = Number.NEGATIVE_INFINITY
   #lastWholeMs = 0
   /** The version that the primary has, and when it was first seen. */
   #seen = { serial: -1, epoch: '', atMs: Number.NEGATIVE_INFINITY }
@@ -132,7 +134,9 @@ export abstract class SecondaryZone {
     this.#isPlain = false
     this.#isBusy = false
     this.primary = new PrimaryNotes(this.#options.clock)
-    this.check()
+    const pauseMs = this.#failedServers.has(server) ? this.#retryAtMs - this.#options.clock.nowMs() : 0
+    if (pauseMs > 0) this.#later(pauseMs)
+    else this.check()
   }
 
   linkDown(): void {
@@ -267,7 +271,10 @@ export abstract class SecondaryZone {
       onFail: (fault) => {
         if (!isOver) this.#count(taker)
         // What else of the stream may come is nobody's: only another connection is clean.
-        const isMidStream = !isOver && taker.stats.messages > 0 && fault.kind !== 'network'
+        const hasBegun = !isOver && taker.stats.messages > 0
+        const isMidStream = hasBegun && fault.kind !== 'network'
+        // Who cuts off each transfer would else be asked for one with each connection.
+        if (hasBegun && fault.kind === 'network') this.#pauseMs()
         this.#isBusy = false
         ends.onFail(fault)
         if (isMidStream) link.drop(fault.message)
@@ -286,6 +293,7 @@ export abstract class SecondaryZone {
     const { link, clock } = this.#options
     this.#state = 'current'
     this.#failures = 0
+    this.#failedServers.clear()
     this.#lastFault = null
     // Who passes on a copy tells how long its own primary has been silent.
     this.#confirmedAtMs = Math.max(this.#confirmedAtMs, atMs - this.primary.silentMs)
@@ -316,10 +324,18 @@ export abstract class SecondaryZone {
     if (this.#isStopped || fault.kind === 'network') return
     this.#state = 'failing'
     if (fault.rcode !== null && notUnderstood.has(fault.rcode)) this.#isPlain = true
+    this.#later(this.#pauseMs())
+  }
+
+  /** How long to wait after one more failure. The first one may have been a slip: what helps against it follows at once. */
+  #pauseMs(): number {
+    const { clock, random } = this.#options
     const delayMs = Math.min(mirrorRetryMaxMs, mirrorRetryMinMs * 2 ** Math.min(this.#failures, 10))
     this.#failures++
-    // The first one may have been a slip: what helps against it follows at once.
-    this.#later(this.#failures === 1 ? 0 : delayMs * (0.75 + 0.5 * this.#options.random()))
+    const pauseMs = this.#failures === 1 ? 0 : delayMs * (0.75 + 0.5 * random())
+    this.#failedServers.add(this.#server)
+    this.#retryAtMs = clock.nowMs() + pauseMs
+    return pauseMs
   }
 
   protected noteFault(fault: TransferFault): void {
@@ -379,10 +395,4 @@ export abstract class SecondaryZone {
     this.#cancelTimer()
     this.#cancelTimer = this.#options.clock.after(Math.max(0, delayMs), () => this.check())
   }
-}
-
-/** The zone that the asked name lies in, as the SOA of a denial tells it. */
-function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
-  const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
-  return soa === undefined || soa.owner === apex ? null : soa.owner
 }

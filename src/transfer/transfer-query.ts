@@ -1,8 +1,8 @@
-/** The questions of a secondary: SOA, AXFR, IXFR. Without id, which whoever sends them puts in. */
+/** The questions of a secondary: SOA, AXFR, IXFR, without id, which whoever sends them puts in; and what a denial tells. */
 import { maxUdpPayloadOctets } from '../base/limits.ts'
 import { CLASS, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'
-import type { DomainName } from '../wire/name.ts'
+import { isAtOrBelow, type DomainName } from '../wire/name.ts'
 import { encodePeerdnsOption, findPeerdnsOption, type PeerdnsOption } from '../wire/peerdns-option.ts'
 import type { ResourceRecord, RRset } from '../wire/rr.ts'
 import { isEpoch } from './private-records.ts'
@@ -64,4 +64,10 @@ function encode(
     edns: isPlain ? null : { version: 0, udpPayloadOctets: maxUdpPayloadOctets, dnssecOk: false, options }
   }
   return encodeMessage(message)
+}
+
+/** The zone that the asked name lies in, as the SOA of a denial tells it. */
+export function zoneAbove({ authority }: Message, apex: DomainName): DomainName | null {
+  const soa = authority.find(({ owner, type }: ResourceRecord) => type === RRTYPE.SOA && isAtOrBelow(apex, owner))
+  return soa === undefined || soa.owner === apex ? null : soa.owner
 }

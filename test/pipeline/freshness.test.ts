@@ -190,7 +190,7 @@ test('learnedChanges gives each moment its names, as our clients call them', asy
     { owners: [first], serial: 7, times: null, laterMs: new Map() }
   ]
   const mapping = { ours: parseName('east.local'), theirs: parseName('cluster.local') }
-  const from = { peer: 'cluster-a', mappings: [null, mapping], clockOffsetMs: 5 }
+  const from = { peer: 'cluster-a', mappings: [null, mapping], clockOffsetMs: 5, holds: () => true }
   const learned = learnedChanges(from, merged, steps)
   const common = { peer: 'cluster-a', target, zone, serial: 7, clockOffsetMs: 5, cameWhole: false }
   const named = (name: string, types: readonly number[] | null): TouchedName[] =>
@@ -199,4 +199,13 @@ test('learnedChanges gives each moment its names, as our clients call them', asy
     { ...common, originAtMs: 1_000, primaryAtMs: 1_002, touched: named('first', [RRTYPE.A, RRTYPE.SRV]) },
     { ...common, originAtMs: 1_030, primaryAtMs: 1_030, touched: named('later', null) }
   ])
+
+  const elsewhere = (held: readonly (typeof first)[]) =>
+    learnedChanges({ ...from, holds: (owner) => held.includes(owner) }, merged, steps)
+  t.same(
+    elsewhere([later]).flatMap(({ touched }) => touched),
+    named('later', null),
+    'names of another copy do not count'
+  )
+  t.same(elsewhere([]), [], 'nor does a change of such names alone')
 })

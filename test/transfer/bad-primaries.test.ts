@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
+  incomingRRsetRecords,
   incomingTransferIdleMs,
   mirrorHeartbeatMs,
   mirrorPollMs,
@@ -319,6 +320,42 @@ void test('an endless transfer ends at its limits', async (t) => {
     mirror.stop()
     t.equal(clock.pendingTimers, 0)
   }
+})
+
+void test('an RRset that no answer could carry ends the transfer, whole or by deltas', async (t) => {
+  const { clock, primary, mirror, zone } = setUp()
+  primary.set(1, ...one)
+  mirror.start()
+  clock.advance(1_000)
+  const many = Array.from({ length: incomingRRsetRecords + 1 }, (_, at) =>
+    recordAt('a', `10.${at >> 16}.${(at >> 8) & 0xff}.${at & 0xff}`)
+  )
+  primary.perMessage = 1_000
+  primary.set(2, ...many)
+  clock.advance(20_000)
+  t.same(held(zone()), asHeld(primary.versions[0]!), 'the last good version stays')
+  t.ok(zone().stats.faults.limit > 1, 'neither the deltas nor the whole zone is taken')
+  t.match(zone().status().lastFault, /more than 4096 records of a\.shop\.example\.org\. A/)
+  primary.set(3, ...many.slice(1))
+  clock.advance(2 * mirrorRetryMaxMs)
+  t.same(held(zone()), asHeld(primary.version), 'as many as the limit says are')
+  mirror.stop()
+})
+
+void test('a server that cuts off every transfer is asked for one ever less often', async (t) => {
+  const { clock, primary, mirror, zone } = setUp()
+  primary.set(1, ...one)
+  let isCutting = true
+  primary.tamper = ({ kind }, proper) =>
+    isCutting && kind !== 'SOA' ? { messages: proper.messages.slice(0, 1), thenClose: true } : null
+  mirror.start()
+  clock.advance(600_000)
+  const tries = primary.asked.filter(({ kind }) => kind !== 'SOA').length
+  t.ok(tries >= 10 && tries < 30, `${tries} in ten minutes`)
+  isCutting = false
+  clock.advance(2 * mirrorRetryMaxMs)
+  t.same(held(zone()), asHeld(primary.version), 'it is not forgotten')
+  mirror.stop()
 })
 
 void test('deltas of more records than the limit: the whole zone is taken instead', async (t) => {
