@@ -181,7 +181,9 @@ test('patterns x faults: what clients get, and how late', { timeout: 200_000 }, 
     // With nobody else to ask, whoever is down is asked all the same, within half a second.
     const [beforeLimitMs, afterLimitMs] =
       pattern === 'delegate' ? [budgetMs + 500, slack * 500] : [slack * beforeMs, slack * afterMs]
-    const [beforeP99Ms, afterP99Ms] = [p99(ofPattern.filter((one) => !isAfter(one))), p99(ofPattern.filter(isAfter))]
+    // Who answers now and then is soon up again: what it then costs is not what one costs that was found out.
+    const isFoundOut = (one: Given): boolean => isAfter(one) && !unsteadyFaults.has(one.fault)
+    const [beforeP99Ms, afterP99Ms] = [p99(ofPattern.filter((one) => !isAfter(one))), p99(ofPattern.filter(isFoundOut))]
     t.ok(beforeP99Ms < beforeLimitMs, `${pattern}: p99 ${whole(beforeP99Ms)} ms before faults are found out`)
     t.ok(afterP99Ms < afterLimitMs, `${pattern}: p99 ${whole(afterP99Ms)} ms after that`)
   }
