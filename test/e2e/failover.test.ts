@@ -186,6 +186,8 @@ test('patterns x faults: what clients get, and how late', { timeout: 200_000 }, 
     const [beforeP99Ms, afterP99Ms] = [p99(ofPattern.filter((one) => !isAfter(one))), p99(ofPattern.filter(isFoundOut))]
     t.ok(beforeP99Ms < beforeLimitMs, `${pattern}: p99 ${whole(beforeP99Ms)} ms before faults are found out`)
     t.ok(afterP99Ms < afterLimitMs, `${pattern}: p99 ${whole(afterP99Ms)} ms after that`)
+    const unsteadyP99Ms = p99(ofPattern.filter((one) => isAfter(one) && unsteadyFaults.has(one.fault)))
+    t.ok(unsteadyP99Ms < beforeLimitMs, `${pattern}: p99 ${whole(unsteadyP99Ms)} ms while one is up and down`)
   }
   tell(table(rows))
   for (const fault of faults) {
