@@ -246,7 +246,7 @@ export const failureTtlMaxSeconds = 5
 /** Memory for answers that are ready as octets; the oldest ones make room. It is taken as it is needed. */
 export const readyAnswerOctets = 32 * 1024 * 1024
 /** Answers that the index has room for; a power of two. */
-export const readyAnswerSlots = 131_072
+export const readyAnswerSlots = 262_144
 /** Clients whose group (by `allow` and the `clients` of policies) is remembered. */
 export const rememberedAudienceClients = 4_096
 /** Clients whose group is remembered for threads, a power of two; and zones whose denials they answer. */

@@ -19,6 +19,7 @@ import type { Answer } from '../answer.ts'
 import type { Parts } from '../parts.ts'
 import type { PipelineStats } from '../pipeline-stats.ts'
 import type { Query } from '../query.ts'
+import { AskedBefore } from './asked-before.ts'
 import { Audiences, noAudience } from './audiences.ts'
 import { basisOf, type ReadyBasis, type ReadySource } from './ready-basis.ts'
 import { audienceShift, ReadyQuestion } from './ready-question.ts'
@@ -27,8 +28,8 @@ import { templateOf, type ReadyTemplate } from './ready-template.ts'
 import { nameVersions, type SharedReady } from './shared-ready.ts'
 import { SharedWriter } from './shared-writer.ts'
 
-/** Hashes of questions that were asked once. A power of two. */
-const askedOnce = 16_384
+/** Sources of zones' answers that are shared; more are forgotten and made anew. */
+const sharedSources = 64
 
 export class ReadyAnswers {
   /** Answers that were given as they lay here, and that were made ready. */
@@ -41,7 +42,7 @@ export class ReadyAnswers {
   readonly #pipelineStats: PipelineStats
   readonly #question = new ReadyQuestion()
   readonly #versions: Int32Array
-  readonly #asked = new Int32Array(askedOnce)
+  readonly #asked = new AskedBefore()
   #parts: Parts
   #audiences: Audiences
   #generation = 1
@@ -49,6 +50,7 @@ export class ReadyAnswers {
   #unsubscribe: (() => void)[] = []
   /** Copies of peers' zones that answers rest on, and how to stop following each. */
   readonly #copies = new Map<MirroredZone, Readonly<{ copyNumber: number; end: () => void }>>()
+  readonly #zoneSources: ReadySource[] = []
   /** Octets that the client of the query looked up last takes. */
   #limitOctets = 0
   /** The query that was looked up last got nothing, and what will be said of it is worth keeping. */
@@ -74,6 +76,7 @@ export class ReadyAnswers {
   use(parts: Parts): void {
     for (const end of this.#unsubscribe) end()
     this.#leaveCopies()
+    this.#zoneSources.length = 0
     this.#parts = parts
     this.#audiences = new Audiences(parts)
     this.#generation = (this.#generation + 1) | 0
@@ -94,12 +97,11 @@ export class ReadyAnswers {
     this.#limitOctets = limit
     const block = this.#table.find(hash, question.flags, octets, end, limit)
     if (block < 0) {
-      this.#isWanted = this.#asked[hash & (askedOnce - 1)] === hash
-      this.#asked[hash & (askedOnce - 1)] = hash
+      this.#isWanted = this.#asked.note(hash)
       return 0
     }
     const words = this.#table.words
-    const source = this.#table.sources[words[block + field.slot]!] as ReadySource
+    const source = this.#table.sources[words[block + field.number]!] as ReadySource
     if (!this.#holds(block, source)) {
       this.#isWanted = true
       return 0
@@ -143,21 +145,38 @@ export class ReadyAnswers {
     if (audience !== noAudience) this.shared?.putClient(address, audience)
   }
 
+  /**
+   * One object for all answers of a zone that are counted alike: a hundred thousand names are not as many objects. Its
+   * name and type, which nobody asks a zone's answer for, are those of the first.
+   */
+  #shared(source: ReadySource): ReadySource {
+    if (source.from !== 'zone') return source
+    const { zone, policy, revision, rcode } = source
+    const known = this.#zoneSources.find(
+      (other) =>
+        other.zone === zone && other.rcode === rcode && other.policy === policy && other.revision === revision
+    )
+    if (known !== undefined) return known
+    if (this.#zoneSources.length >= sharedSources) this.#zoneSources.length = 0
+    this.#zoneSources.push(source)
+    return source
+  }
+
   #put(template: ReadyTemplate, basis: ReadyBasis): void {
-    const block = this.#table.put(this.#question.hash, this.#question.flags, this.#limitOctets, template, basis.source)
+    const { hash, flags } = this.#question
+    // Workers cannot look whether the cached answer is still held: its leaving changes the version of its key.
+    const names = this.shared === null || basis.source.entry === null ? basis.names : [basis.source.cacheKey]
+    const block = this.#table.put(hash, flags, this.#limitOctets, template, this.#shared(basis.source), names.length)
     if (block < 0) return
     const { words } = this.#table
     if (basis.source.mirror !== null) this.#followCopy(basis.source.mirror)
     words[block + field.generation] = this.#generation
-    // Workers cannot look whether the cached answer is still held: its leaving changes the version of its key.
-    const names = this.shared === null || basis.source.entry === null ? basis.names : [basis.source.cacheKey]
-    words[block + field.dependencies] = names.length
     for (const [index, name] of names.entries()) {
       const bucket = bucketOf(name)
       words[block + field.firstDependency + index * 2] = bucket
       words[block + field.firstDependency + index * 2 + 1] = this.#versions[bucket]!
     }
-    this.shared?.putFacts(words[block + field.slot]!, basis.source)
+    this.shared?.putFacts(words[block + field.number]!, basis.source)
     this.stats.made++
   }
 
@@ -202,14 +221,14 @@ export class ReadyAnswers {
     return this.#table.write(block, octets, end, out, this.#parts.random)
   }
 
-  readonly #countUses = (slot: number, times: number, lastAtMs: number): void => {
-    const source = this.#table.sources[slot] as ReadySource | null
+  readonly #countUses = (number: number, times: number, lastAtMs: number): void => {
+    const source = this.#table.sources[number] as ReadySource | null
     const stats = this.#pipelineStats
     this.stats.served += times
     this.servedByWorkers += times
     stats.queriesUdp += times
     if (source === null) return
-    if (this.#table.isTruncated(slot)) stats.truncated += times
+    if (this.#table.isTruncated(number)) stats.truncated += times
     for (let time = 0; time < times; time++) {
       if (source.entry === null) this.#countZone(source)
       else this.#countCached(source, source.entry, lastAtMs)

@@ -3,7 +3,7 @@
  * and whatever is found there, also in the middle of a change, only numbers inside of both buffers are used.
  */
 import { headerOctets } from '../../wire/header.ts'
-import { field, type ReadyTable } from './ready-table.ts'
+import { field, firstTtlOf, type ReadyTable } from './ready-table.ts'
 
 /** Larger sets are left to the whole pipeline. */
 const maxRecords = 65_536
@@ -63,8 +63,9 @@ export class ReadyCopy {
     const ttls = words[block + field.ttls]!
     if (!(ttls >= 0 && ttls <= maxTtls)) return false
     if (passed === 0) return true
+    const first = firstTtlOf(words, block)
     for (let index = 0; index < ttls; index++) {
-      const at = words[block + field.firstTtl + index]!
+      const at = words[first + index]!
       if (!(at >= headerOctets && at + 4 <= size)) return false
       const ttlSeconds = readU32(out, at) - passed
       writeU32(out, at, ttlSeconds < 0 ? 0 : ttlSeconds)

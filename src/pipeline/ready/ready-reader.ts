@@ -48,8 +48,8 @@ export class ReadyReader {
     const limit = question.limitOctets < out.length ? question.limitOctets : out.length
     const block = this.#table.find(hash, question.flags | (group << audienceShift), octets, end, limit)
     if (block < 0 || !this.#holds(block, generation)) return 0
-    const slot = this.#table.words[block + field.slot]!
-    const first = slot * fact.perSlot
+    const number = this.#table.words[block + field.number]!
+    const first = number * fact.perAnswer
     const revision = facts[first + fact.revision]!
     if (revision !== -1 && revision !== words[shared.revision]) return 0
     const zone = facts[first + fact.zone]!
@@ -65,7 +65,7 @@ export class ReadyReader {
     const written = this.#copy.write(block, octets, end, out, ageSeconds, serial)
     this.#uses.orderReads()
     if (written === 0 || Atomics.load(words, shared.sequence) !== sequence) return 0
-    this.#uses.note(slot, nowMs)
+    this.#uses.note(number, nowMs)
     return written
   }
 

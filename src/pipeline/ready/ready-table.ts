@@ -2,61 +2,79 @@
  * Ready-made answers as octets, found by the octets of their question.
  *
  * One buffer holds them all, block behind block; when it is full, the oldest ones are overwritten. A block that is made
- * anew takes its old place where it fits. An index in buckets of eight gives the block; a full bucket gives up its
- * oldest one. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
+ * anew takes its old place where it fits. An index in buckets of eight, each one cache line, gives the block. A question
+ * may stand in either of two buckets, so that hardly one has to give way while there is room; then the oldest does.
+ * Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
  */
-import { filledArray } from '../../base/filled-array.ts'
 import { headerOctets } from '../../wire/header.ts'
 import { lowerCaseOf } from '../../wire/name.ts'
 import type { ReadyTemplate } from './ready-template.ts'
 
-/** Words of a block, counted from its beginning. TTL offsets, the response and the pool of RDATA follow. */
+/**
+ * Words of a block, counted from its beginning. What is looked at for each answer comes first. Behind the dependencies
+ * follow offsets of TTLs, the pool of RDATA, and the response.
+ */
 export const field = {
-  octets: 0,
-  slot: 1,
-  flags: 2,
-  questionOctets: 3,
-  responseOctets: 4,
-  minLimit: 5,
-  maxLimit: 6,
+  flags: 0,
+  questionOctets: 1,
+  minLimit: 2,
+  maxLimit: 3,
+  responseAt: 4,
+  isCaseExact: 5,
   /** What the table's user has to check before it serves, as it likes. */
-  generation: 7,
-  dependencies: 8,
+  generation: 6,
+  dependencies: 7,
+  /** Which of the answers it is, counted from 0: numbers are given anew, so they stay as few as there are answers. */
+  number: 8,
+  responseOctets: 9,
+  ttls: 10,
+  ttlAgeSeconds: 11,
+  serialAt: 12,
+  poolRecords: 13,
+  octets: 14,
+  slot: 15,
+  serial: 16,
+  poolAt: 17,
+  poolWords: 18,
+  writtenRecords: 19,
+  firstRdataAt: 20,
   /** Two words each: which name (its bucket), and its version. */
-  firstDependency: 9,
-  responseAt: 21,
-  ttls: 22,
-  ttlAgeSeconds: 23,
-  serialAt: 24,
-  serial: 25,
-  isCaseExact: 26,
-  poolAt: 27,
-  poolRecords: 28,
-  poolWords: 29,
-  writtenRecords: 30,
-  firstRdataAt: 31,
-  firstTtl: 32
+  firstDependency: 21
 } as const
+
+/** Where the offsets of a block's TTLs are. */
+export const firstTtlOf = (words: Int32Array, block: number): number =>
+  block + field.firstDependency + words[block + field.dependencies]! * 2
 
 export const maxDependencies = 6
 const ways = 8
+/** Older than any block: a slot without one. */
+const free = Number.POSITIVE_INFINITY
 /** Distance in octets between the RDATA of two records: a pointer as owner, and ten octets. */
 const recordHead = 12
 
 /** Where a table lies, if others are to read it: all zeros at first. */
-export type ReadyMemory = Readonly<{ octets: ArrayBufferLike; places: ArrayBufferLike; hashes: ArrayBufferLike }>
+export type ReadyMemory = Readonly<{ octets: ArrayBufferLike; index: ArrayBufferLike }>
+
+/** Of the index, for so many slots. */
+export const readyIndexOctets = (slots: number): number => slots * 8
 
 export class ReadyTable {
   readonly octets: Uint8Array
   readonly words: Int32Array
-  /** Beside each slot, what no octets can hold. */
-  readonly sources: unknown[]
+  /** By the number of each answer, what no octets can hold. */
+  readonly sources: unknown[] = []
   /** Answers that were put in. */
   putTotal = 0
   readonly #view: DataView
-  /** Per slot: where its block begins, in units of 16 octets, plus one; 0: none. */
-  readonly #places: Int32Array
-  readonly #hashes: Int32Array
+  /**
+   * Buckets of 16 words: for each of eight slots the hash, and then for each where its block begins, in units of 16
+   * octets, plus one; 0: none. A slot is named by the place of its hash.
+   */
+  readonly #index: Int32Array
+  /** By the number of each answer: whether it carries TC. */
+  readonly #isTruncated: Uint8Array
+  readonly #freeNumbers: number[] = []
   readonly #bucketMask: number
   /** Where the next block goes. */
   #next = 0
@@ -73,9 +91,8 @@ export class ReadyTable {
     this.octets = new Uint8Array(buffer)
     this.words = new Int32Array(buffer)
     this.#view = new DataView(buffer)
-    this.#places = new Int32Array(memory?.places ?? new ArrayBuffer(slots * 4))
-    this.#hashes = new Int32Array(memory?.hashes ?? new ArrayBuffer(slots * 4))
-    this.sources = filledArray<unknown>(slots, null)
+    this.#index = new Int32Array(memory?.index ?? new ArrayBuffer(readyIndexOctets(slots)))
+    this.#isTruncated = new Uint8Array(slots)
     this.#bucketMask = slots / ways - 1
   }
 
@@ -89,11 +106,24 @@ export class ReadyTable {
    * caller to say.
    */
   find(hash: number, flags: number, query: Uint8Array, questionEnd: number, limitOctets: number): number {
-    const hashes = this.#hashes
-    const first = (hash & this.#bucketMask) * ways
-    for (let slot = first; slot < first + ways; slot++) {
-      if (hashes[slot] !== hash) continue
-      const place = this.#places[slot]!
+    const block = this.#findIn(this.#firstBucket(hash), hash, flags, query, questionEnd, limitOctets)
+    return block >= 0
+      ? block
+      : this.#findIn(this.#secondBucket(hash), hash, flags, query, questionEnd, limitOctets)
+  }
+
+  #findIn(
+    bucket: number,
+    hash: number,
+    flags: number,
+    query: Uint8Array,
+    questionEnd: number,
+    limitOctets: number
+  ): number {
+    const index = this.#index
+    for (let slot = bucket; slot < bucket + ways; slot++) {
+      if (index[slot] !== hash) continue
+      const place = index[slot + ways]!
       if (place === 0) continue
       const block = (place - 1) << 2
       const { words } = this
@@ -103,6 +133,15 @@ export class ReadyTable {
       if (this.#isQuestion(block, query, questionEnd)) return block
     }
     return -1
+  }
+
+  #firstBucket(hash: number): number {
+    return (hash & this.#bucketMask) * ways * 2
+  }
+
+  #secondBucket(hash: number): number {
+    const mixed = Math.imul(hash, 0x9e37_79b1)
+    return ((mixed >>> 15) & this.#bucketMask) * ways * 2
   }
 
   #isQuestion(block: number, query: Uint8Array, questionEnd: number): boolean {
@@ -119,32 +158,34 @@ export class ReadyTable {
   }
 
   /**
-   * Puts an answer in, in the place of the one that `find` gives for its question and this limit. Returns its block, or
-   * -1 where it is larger than the whole table.
+   * Puts an answer in, in the place of the one that `find` gives for its question and this limit, with room for
+   * `dependencies`, which are the caller's to write. Returns its block, or -1 where it is larger than the whole table.
    */
-  put(hash: number, flags: number, limitOctets: number, template: ReadyTemplate, source: unknown): number {
+  put(
+    hash: number,
+    flags: number,
+    limitOctets: number,
+    template: ReadyTemplate,
+    source: unknown,
+    dependencies = 0
+  ): number {
     const { response, ttlOffsets, pool } = template
-    const headWords = field.firstTtl + ttlOffsets.length
+    const firstTtl = field.firstDependency + dependencies * 2
+    const headWords = firstTtl + ttlOffsets.length
     const poolWords = pool === null ? 0 : pool.records * pool.words
     const need = Math.ceil(((headWords + poolWords) * 4 + response.length) / 16) * 16
     if (need > this.octets.length) return -1
     const questionEnd = template.questionEnd
     const old = this.find(hash, flags, response, questionEnd, limitOctets)
-    let slot: number
-    let at: number
     const { words } = this
-    if (old >= 0) {
-      slot = words[old + field.slot]!
-      const octets = words[old + field.octets]!
-      at = octets >= need ? old * 4 : -1
-    } else {
-      slot = this.#freeSlot(hash)
-      at = -1
-    }
+    const index = this.#index
+    const slot = old >= 0 ? words[old + field.slot]! : this.#freeSlot(hash)
+    const number = this.#numberOf(slot)
+    let at = old >= 0 && words[old + field.octets]! >= need ? old * 4 : -1
     let octets = need
     if (at < 0) {
       // May overwrite the old block, but then it leaves the index before.
-      this.#places[slot] = 0
+      index[slot + ways] = 0
       at = this.#allocate(need)
     } else {
       octets = words[at / 4 + field.octets]!
@@ -154,12 +195,13 @@ export class ReadyTable {
     const responseAt = (poolAt + poolWords) * 4
     words[block + field.octets] = octets
     words[block + field.slot] = slot
+    words[block + field.number] = number
     words[block + field.flags] = flags
     words[block + field.questionOctets] = questionEnd - headerOctets
     words[block + field.responseOctets] = response.length
     words[block + field.minLimit] = template.minLimit
     words[block + field.maxLimit] = template.maxLimit
-    words[block + field.dependencies] = 0
+    words[block + field.dependencies] = dependencies
     words[block + field.responseAt] = responseAt
     words[block + field.ttls] = ttlOffsets.length
     words[block + field.ttlAgeSeconds] = template.ageSeconds
@@ -171,20 +213,27 @@ export class ReadyTable {
     words[block + field.poolWords] = pool === null ? 0 : pool.words
     words[block + field.writtenRecords] = pool === null ? 0 : pool.written
     words[block + field.firstRdataAt] = pool === null ? 0 : pool.firstRdataAt
-    for (let index = 0; index < ttlOffsets.length; index++) words[block + field.firstTtl + index] = ttlOffsets[index]!
+    for (let ttl = 0; ttl < ttlOffsets.length; ttl++) words[block + firstTtl + ttl] = ttlOffsets[ttl]!
     if (pool !== null) this.octets.set(pool.rdata, poolAt * 4)
     this.octets.set(response, responseAt)
-    this.#places[slot] = at / 16 + 1
-    this.#hashes[slot] = hash
-    this.sources[slot] = source
+    index[slot] = hash
+    index[slot + ways] = at / 16 + 1
+    this.sources[number] = source
+    this.#isTruncated[number] = response[2]! & 0x02
     this.putTotal += 1
     return block
   }
 
-  /** Whether the answer in a slot carries TC. */
-  isTruncated(slot: number): boolean {
-    const block = (this.#places[slot]! - 1) << 2
-    return block >= 0 && (this.octets[this.words[block + field.responseAt]! + 2]! & 0x02) !== 0
+  /** Whether the answer of a number carries TC. */
+  isTruncated(number: number): boolean {
+    return this.#isTruncated[number] !== 0
+  }
+
+  /** That of the answer in a slot, which goes on with it, or one that no answer has. */
+  #numberOf(slot: number): number {
+    const place = this.#index[slot + ways]!
+    if (place !== 0) return this.words[((place - 1) << 2) + field.number]!
+    return this.#freeNumbers.pop() ?? this.sources.length
   }
 
   /** Takes the TTLs of an answer to another age. */
@@ -192,9 +241,10 @@ export class ReadyTable {
     const { words } = this
     const passed = ageSeconds - words[block + field.ttlAgeSeconds]!
     const responseAt = words[block + field.responseAt]!
-    const ttls = words[block + field.ttls]!
-    for (let index = 0; index < ttls; index++) {
-      const at = responseAt + words[block + field.firstTtl + index]!
+    const firstTtl = firstTtlOf(words, block)
+    const endOfTtls = firstTtl + words[block + field.ttls]!
+    for (let ttl = firstTtl; ttl < endOfTtls; ttl++) {
+      const at = responseAt + words[ttl]!
       const ttlSeconds = this.#view.getUint32(at) - passed
       this.#view.setUint32(at, ttlSeconds < 0 ? 0 : ttlSeconds)
     }
@@ -248,20 +298,30 @@ export class ReadyTable {
     }
   }
 
-  /** A slot in the hash's bucket: a free one, or that of the block which lies there longest. */
+  /** A slot in one of the hash's buckets: a free one, or that of the block which lies there longest. */
   #freeSlot(hash: number): number {
-    const first = (hash & this.#bucketMask) * ways
-    let oldest = first
-    let age = -1
-    for (let slot = first; slot < first + ways; slot++) {
-      const place = this.#places[slot]!
-      if (place === 0) return slot
-      const at = (place - 1) * 16
-      // Behind the place where the next block goes lie the blocks of the lap before.
-      const since = at >= this.#next ? this.octets.length + this.#next - at : this.#next - at
-      if (since > age) [oldest, age] = [slot, since]
+    const first = this.#firstBucket(hash)
+    const oldestOfFirst = this.#oldestSlot(first)
+    if (this.#sinceOf(oldestOfFirst) === free) return oldestOfFirst
+    const oldestOfSecond = this.#oldestSlot(this.#secondBucket(hash))
+    return this.#sinceOf(oldestOfSecond) > this.#sinceOf(oldestOfFirst) ? oldestOfSecond : oldestOfFirst
+  }
+
+  #oldestSlot(bucket: number): number {
+    let oldest = bucket
+    for (let slot = bucket + 1; slot < bucket + ways; slot++) {
+      if (this.#sinceOf(slot) > this.#sinceOf(oldest)) oldest = slot
     }
     return oldest
+  }
+
+  /** How many octets were taken since the block in a slot was put there. */
+  #sinceOf(slot: number): number {
+    const place = this.#index[slot + ways]!
+    if (place === 0) return free
+    const at = (place - 1) * 16
+    // Behind the place where the next block goes lie the blocks of the lap before.
+    return at >= this.#next ? this.octets.length + this.#next - at : this.#next - at
   }
 
   /** Room for a block; what lies there leaves the index. */
@@ -282,9 +342,11 @@ export class ReadyTable {
     while (this.#oldest < this.#lapEnd && this.#oldest < end) {
       const block = this.#oldest / 4
       const slot = this.words[block + field.slot]!
-      if (this.#places[slot] === this.#oldest / 16 + 1) {
-        this.#places[slot] = 0
-        this.sources[slot] = null
+      if (this.#index[slot + ways] === this.#oldest / 16 + 1) {
+        const number = this.words[block + field.number]!
+        this.#index[slot + ways] = 0
+        this.sources[number] = null
+        this.#freeNumbers.push(number)
       }
       this.#oldest += this.words[block + field.octets]!
     }

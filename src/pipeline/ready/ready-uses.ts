@@ -1,5 +1,5 @@
 /**
- * What one worker has answered, for the thread that counts: how often each slot of the table was given since that
+ * What one worker has answered, for the thread that counts: how often each answer of the table was given since that
  * thread last looked, and when last. Shared memory with one writer and one reader.
  *
  * A slot is listed when its count leaves 0, so the list holds each slot once however often it is given, and what is

@@ -9,7 +9,7 @@
 import { maxSharedZones, readyAnswerOctets, readyAnswerSlots, sharedClientGroups } from '../../base/limits.ts'
 import { ClientGroups, clientGroupsOctets } from './client-groups.ts'
 import { ReadyUses, readyUsesOctets } from './ready-uses.ts'
-import type { ReadyMemory } from './ready-table.ts'
+import { readyIndexOctets, type ReadyMemory } from './ready-table.ts'
 
 /** Names share versions: a change of one may end answers of another, which are then made anew. A power of two. */
 export const nameVersions = 16_384
@@ -30,7 +30,7 @@ export const shared = {
 } as const
 const sharedWords = 32
 
-/** Numbers for each slot of the table. */
+/** Numbers for each answer of the table. */
 export const fact = {
   /** By the clock of the thread that writes, in milliseconds. */
   validUntilMs: 0,
@@ -39,13 +39,12 @@ export const fact = {
   revision: 2,
   /** Whose serial a denial carries, as an index of `serials`; -1: the answer comes from the cache. */
   zone: 3,
-  perSlot: 4
+  perAnswer: 4
 } as const
 
 export type SharedReadyBuffers = Readonly<{
   octets: SharedArrayBuffer
-  places: SharedArrayBuffer
-  hashes: SharedArrayBuffer
+  index: SharedArrayBuffer
   facts: SharedArrayBuffer
   versions: SharedArrayBuffer
   words: SharedArrayBuffer
@@ -61,9 +60,8 @@ const memory = (octets: number): SharedArrayBuffer => new SharedArrayBuffer(octe
 export function sharedReadyBuffers(workers: number): SharedReadyBuffers {
   return {
     octets: memory(Math.floor(readyAnswerOctets / 16) * 16),
-    places: memory(readyAnswerSlots * 4),
-    hashes: memory(readyAnswerSlots * 4),
-    facts: memory(readyAnswerSlots * fact.perSlot * 8),
+    index: memory(readyIndexOctets(readyAnswerSlots)),
+    facts: memory(readyAnswerSlots * fact.perAnswer * 8),
     versions: memory(nameVersions * 4),
     words: memory(sharedWords * 4),
     clockOffset: memory(8),

@@ -66,10 +66,10 @@ export class SharedWriter {
     return this.#memory.write(change)
   }
 
-  /** Within `write`, for the answer that was just put into a slot. */
-  putFacts(slot: number, { entry, zone, validUntilMs, revision }: ReadySource): void {
+  /** Within `write`, for the answer that was just put in under a number. */
+  putFacts(number: number, { entry, zone, validUntilMs, revision }: ReadySource): void {
     const { facts } = this.#memory
-    const first = slot * fact.perSlot
+    const first = number * fact.perAnswer
     const zoneNumber = zone === null ? -1 : (this.#zones.get(zone) ?? null)
     facts[first + fact.validUntilMs] = zoneNumber === null ? neverValidMs : validUntilMs
     facts[first + fact.storedAtMs] = entry?.storedAtMs ?? 0
@@ -84,7 +84,7 @@ export class SharedWriter {
     this.#memory.write(() => clients.put(address, generation, group))
   }
 
-  takeUses(each: (slot: number, times: number, lastAtMs: number) => void): void {
+  takeUses(each: (number: number, times: number, lastAtMs: number) => void): void {
     for (const uses of this.#memory.uses) uses.take(each)
   }
 }

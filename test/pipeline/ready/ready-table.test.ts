@@ -62,7 +62,7 @@ void test('ReadyTable gives what was put in last under a key, or nothing', async
         const size = table.write(block, octets, octets.length, out, Math.random)
         const isSame =
           size === template.response.length && Buffer.compare(out.subarray(0, size), template.response) === 0
-        const source = table.sources[table.words[block + field.slot]!] as { number: number; filler: number }
+        const source = table.sources[table.words[block + field.number]!] as { number: number; filler: number }
         if (!isSame || source.number !== other || source.filler !== wanted) throw new Error(`step ${at}: ${other}`)
       }
     }
@@ -81,6 +81,16 @@ void test('ReadyTable keeps its bound and gives up the oldest', async (t) => {
   t.ok(found.slice(-100).every(Boolean), 'the last ones are')
   t.ok(table.sources.filter((source) => source !== null).length <= held, 'nothing is kept of the others')
   t.equal(put(table, 1, 65_500), -1, 'what is larger than all of it')
+})
+
+void test('ReadyTable holds nearly as many answers as it has slots, under numbers without gaps', async (t) => {
+  const slots = 1024
+  const table = new ReadyTable(1024 * 1024, slots)
+  const count = Math.floor(slots * 0.8)
+  for (let number = 0; number < count; number++) put(table, number, 100)
+  const lost = Array.from({ length: count }, (_, number) => find(table, templateFor(number, 0).octets)).filter((block) => block < 0) // prettier-ignore
+  t.ok(lost.length < count / 50, `${lost.length} of ${count} gave way`)
+  t.equal(table.sources.length, count - lost.length)
 })
 
 void test('ReadyTable makes an answer anew in its place', async (t) => {

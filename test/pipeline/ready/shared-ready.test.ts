@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { ClientGroups, clientGroupsOctets, noGroup } from '../../../src/pipeline/ready/client-groups.ts'
 import { ReadyReader } from '../../../src/pipeline/ready/ready-reader.ts'
+import { field } from '../../../src/pipeline/ready/ready-table.ts'
 import { ReadyUses, readyUsesOctets } from '../../../src/pipeline/ready/ready-uses.ts'
 import { shared, SharedReady, sharedReadyBuffers } from '../../../src/pipeline/ready/shared-ready.ts'
 import { parseName } from '../../../src/wire/name.ts'
@@ -60,24 +61,24 @@ void test('ReadyReader: whatever lies in the memory, it gives nothing that is be
   const { octets } = query(parseName('api.backend.svc.cluster.local'), 1, variants[0]!)
   const out = new Uint8Array(65_535)
   const words = new Int32Array(buffers.octets, 0, 256)
-  const [places, hashes] = [new Int32Array(buffers.places), new Int32Array(buffers.hashes)]
+  const index = new Int32Array(buffers.index)
   const hash = hashOf(octets)
-  const first = (hash & (hashes.length / 8 - 1)) * 8
-  hashes[first] = hash
-  places[first] = 1
+  const first = (hash & (index.length / 16 - 1)) * 16
+  index[first] = hash
+  index[first + 8] = 1
   let given = 0
   const number = fc.oneof(fc.integer({ min: -2, max: 200 }), fc.integer())
   const run = fc.property(fc.array(number, { minLength: 33, maxLength: 120 }), (values) => {
     words.fill(0)
     words.set(values)
     // What lets it go on to the octets, most of the time.
-    words[2] = 1
-    words[3] = octets.length - 12
-    words[5] = 0
-    words[6] = 65_535
-    words[7] = 1
-    words[8] = 0
-    words[21] = 512
+    words[field.flags] = 1
+    words[field.questionOctets] = octets.length - 12
+    words[field.minLimit] = 0
+    words[field.maxLimit] = 65_535
+    words[field.responseAt] = 512
+    words[field.generation] = 1
+    words[field.dependencies] = 0
     new Uint8Array(buffers.octets).set(octets.subarray(12), 512 + 12)
     const size = reader.answer(octets, octets.length, client, out, 1)
     if (size !== 0) given++
