@@ -153,8 +153,7 @@ export class ReadyAnswers {
     if (source.from !== 'zone') return source
     const { zone, policy, revision, rcode } = source
     const known = this.#zoneSources.find(
-      (other) =>
-        other.zone === zone && other.rcode === rcode && other.policy === policy && other.revision === revision
+      (other) => other.zone === zone && other.rcode === rcode && other.policy === policy && other.revision === revision
     )
     if (known !== undefined) return known
     if (this.#zoneSources.length >= sharedSources) this.#zoneSources.length = 0

@@ -107,9 +107,7 @@ export class ReadyTable {
    */
   find(hash: number, flags: number, query: Uint8Array, questionEnd: number, limitOctets: number): number {
     const block = this.#findIn(this.#firstBucket(hash), hash, flags, query, questionEnd, limitOctets)
-    return block >= 0
-      ? block
-      : this.#findIn(this.#secondBucket(hash), hash, flags, query, questionEnd, limitOctets)
+    return block >= 0 ? block : this.#findIn(this.#secondBucket(hash), hash, flags, query, questionEnd, limitOctets)
   }
 
   #findIn(
