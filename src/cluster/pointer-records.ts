@@ -2,12 +2,13 @@
 import { RRTYPE } from '../wire/iana.ts'
 import { labelCount, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { hostPointer, isOfNetworks, type HostsOf } from '../zone/address-hosts.ts'
 import { reversedAddress, reversedName } from '../zone/address-names.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import { Zones } from '../zone/zones.ts'
 import { Contributions } from './contributions.ts'
 import type { EditBatch } from './edit-batch.ts'
-import { hostChanges, hostPointer, noHosts, type HostsOf, type PlainHosts } from './plain-hosts.ts'
+import { hostChanges, noHosts, type PlainHosts } from './plain-hosts.ts'
 import { RecordSets, replaceSets } from './record-sets.ts'
 import { reverseName } from './reverse.ts'
 import type { Pointer } from './service-records.ts'
@@ -36,6 +37,8 @@ export class PointerRecords {
   /** The reverse zones; an address outside of them gets no PTR. */
   readonly zones = new Zones()
   readonly #contributions = new Contributions()
+  /** The IPv4 addresses that there are any of, with a sign. */
+  readonly #contributed = new Set<number>()
   /** Who has the host of an address; nearly all have one source. */
   readonly #hosts = new Map<number, HostSource | readonly HostSource[]>()
   readonly #touched = new Set<DomainName>()
@@ -56,10 +59,12 @@ export class PointerRecords {
     const { sets, changed, replaced, gone } = replaceSets(before.sets, drafts.finish())
     for (const rrset of [...gone, ...replaced]) {
       this.#contributions.remove(rrset)
+      if (this.#contributions.merged(rrset.owner, RRTYPE.PTR) === null) this.#contributed.delete(signedAddress(rrset))
       this.#touched.add(rrset.owner)
     }
     for (const rrset of changed) {
       this.#contributions.add(rank, rrset)
+      this.#contributed.add(signedAddress(rrset))
       this.#touched.add(rrset.owner)
     }
     const isSame = before.source?.ttlSeconds === ttlSeconds
@@ -88,8 +93,14 @@ export class PointerRecords {
     }
     this.#touched.clear()
     for (const address of this.#touchedHosts) {
+      const zone = this.#zoneOf(address)!
+      const held = this.#hosts.get(address)
+      if (held !== undefined && !isList(held) && !this.#contributed.has(address) && isOfNetworks(zone.apex)) {
+        batch.pointer(zone, address, held)
+        continue
+      }
       const owner = reversedName(address)
-      batch.set(this.#zoneOf(address)!, owner, RRTYPE.PTR, this.#merged(owner, address >>> 0))
+      batch.set(zone, owner, RRTYPE.PTR, this.#merged(owner, address >>> 0))
     }
     this.#touchedHosts.clear()
   }
@@ -136,6 +147,12 @@ export class PointerRecords {
   #areNetworksWhole(): boolean {
     return this.zones.all().every(({ apex }) => labelCount(apex) < reverseLabels)
   }
+}
+
+/** That of IPv6 is one that is never asked for. */
+const signedAddress = ({ owner }: RRset): number => {
+  const address = reversedAddress(owner)
+  return address < 0 ? Number.NaN : address | 0
 }
 
 const isList = (held: HostSource | readonly HostSource[]): held is readonly HostSource[] => Array.isArray(held)

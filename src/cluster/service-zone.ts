@@ -2,11 +2,12 @@
 import { RRTYPE } from '../wire/iana.ts'
 import type { DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
+import { hostRRset, type HostsOf } from '../zone/address-hosts.ts'
 import { dashedName } from '../zone/address-names.ts'
 import type { ServiceState } from '../zone/zone-change.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
 import type { EditBatch } from './edit-batch.ts'
-import { hostChanges, hostRRset, noHosts, type HostsOf, type PlainHosts } from './plain-hosts.ts'
+import { hostChanges, noHosts, type PlainHosts } from './plain-hosts.ts'
 import { noPointers, type HeldPointers, type PointerRecords } from './pointer-records.ts'
 import { replaceSets } from './record-sets.ts'
 import type { ServiceRecords } from './service-records.ts'
@@ -59,10 +60,7 @@ export class ServiceZone {
     for (const { owner, type } of gone) batch.set(zone, owner, type, null)
     for (const address of goneHosts) batch.set(zone, dashedName(address, owner), RRTYPE.A, null)
     for (const set of changed) batch.set(zone, set.owner, set.type, set)
-    for (const address of isOtherTtl ? hosts : come) {
-      const set = hostRRset(address, { owner, ttlSeconds })
-      batch.set(zone, set.owner, set.type, set)
-    }
+    batch.hosts(zone, { owner, ttlSeconds, addresses: isOtherTtl ? hosts : come })
     const held = before?.pointers ?? noPointers
     const said = { owner, ttlSeconds, hosts, pointers: records?.pointers ?? [] }
     const pointers = this.#pointers.replace(this.#pointerRank, held, said)

@@ -40,7 +40,7 @@ export class ClusterView {
     this.#source = clusterSource(config.cluster, { ...parts, zones: this.zones })
     for (const zone of [this.zones.zone, this.zones.clustersetZone]) {
       // What was there at the start has not changed now.
-      zone.subscribe((change) => this.zones.hasSynced && parts.onStored?.(change))
+      zone.subscribe((change) => this.zones.hasSynced && change.isWhole !== true && parts.onStored?.(change))
     }
   }
 

@@ -68,9 +68,12 @@ export function dashedName(address: number, parent: string): DomainName {
 }
 
 /** The owner of the PTR of an address. RFC 1035 §3.5. */
-export function reversedName(address: number): DomainName {
+export const reversedName = (address: number): DomainName => octetName(address & 255, reversedNetwork(address))
+
+/** What stands right above the owners of the PTRs of an address and its 255 neighbours. */
+export function reversedNetwork(address: number): DomainName {
   let owner: string = in4
-  for (let shift = 24; shift >= 0; shift -= 8) owner = octetName((address >>> shift) & 255, owner)
+  for (let shift = 24; shift > 0; shift -= 8) owner = octetName((address >>> shift) & 255, owner)
   return owner as DomainName
 }
 

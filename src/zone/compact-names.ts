@@ -47,7 +47,7 @@ export function isCompact(rrset: PackedRRset): boolean {
 export const compactNamesFor = ({ type, ttlSeconds }: PackedRRset, texts: SharedTexts): CompactNames =>
   type === RRTYPE.A ? new CompactHosts(ttlSeconds) : new CompactPointers(ttlSeconds, texts)
 
-class CompactHosts implements CompactNames {
+export class CompactHosts implements CompactNames {
   readonly type = RRTYPE.A
   readonly ttlSeconds: number
   readonly #addresses = new AddressSet()
@@ -66,7 +66,12 @@ class CompactHosts implements CompactNames {
   }
 
   put({ owner }: PackedRRset): boolean {
-    return this.#addresses.add(dashedAddress(owner))
+    return this.add(dashedAddress(owner))
+  }
+
+  /** The same by its address. */
+  add(address: number): boolean {
+    return this.#addresses.add(address)
   }
 
   delete(name: DomainName): boolean {
@@ -84,7 +89,7 @@ class CompactHosts implements CompactNames {
 }
 
 /** At most 256 of them, so a search is quick. */
-class CompactPointers implements CompactNames {
+export class CompactPointers implements CompactNames {
   readonly type = RRTYPE.PTR
   readonly ttlSeconds: number
   readonly #texts: SharedTexts
@@ -108,8 +113,13 @@ class CompactPointers implements CompactNames {
   }
 
   put({ owner, onlyText }: PackedRRset): boolean {
-    const octet = reversedAddress(owner) & 255
-    const target = this.#texts.take(onlyText!.slice(onlyText!.charCodeAt(0) + 1))
+    return this.add(reversedAddress(owner), onlyText!.slice(onlyText!.charCodeAt(0) + 1))
+  }
+
+  /** The same by its address. @param text what stands behind the label in the target. */
+  add(address: number, text: string): boolean {
+    const octet = address & 255
+    const target = this.#texts.take(text)
     const at = this.#octets.indexOf(octet)
     if (at < 0) {
       this.#octets.push(octet)

@@ -10,8 +10,9 @@
 import { RRTYPE } from '../wire/iana.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 import type { RRset } from '../wire/rr.ts'
-import { mayBeAddress } from './address-names.ts'
-import { compactNamesFor, isCompact, type CompactNames } from './compact-names.ts'
+import { hostPointer, hostRRset, type AddressHosts } from './address-hosts.ts'
+import { dashedName, mayBeAddress, reversedName, reversedNetwork } from './address-names.ts'
+import { CompactHosts, CompactPointers, compactNamesFor, isCompact, type CompactNames } from './compact-names.ts'
 import { packRRset, type PackedRRset } from './packed-rrset.ts'
 import { SharedTexts } from './shared-texts.ts'
 import type { NameChange } from './zone-change.ts'
@@ -45,6 +46,8 @@ export class NameTree {
   /** Names that came or went since the last `takeExistenceChanges`. */
   #existence = new Map<DomainName, boolean>()
   readonly #texts = new SharedTexts()
+  /** False where nobody asks which names came or went. */
+  notesExistence = true
   #rrsets = 0
   #compactNames = 0
   /** The node that the last new name was put below: names of one Service come one after the other. */
@@ -112,6 +115,44 @@ export class NameTree {
     if (type === RRTYPE.CNAME) node.alias = { kind: 'alias', rrset }
   }
 
+  /** Puts the A record of each of these hosts. Nobody is told of the existence of those that are new. */
+  putHosts(hosts: AddressHosts): void {
+    const { owner, ttlSeconds, addresses } = hosts
+    if (addresses.length === 0) return
+    const node = this.#node(owner)
+    for (const address of addresses) {
+      const compact = node.compact ?? new CompactHosts(ttlSeconds)
+      const isFit = compact instanceof CompactHosts && compact.ttlSeconds === ttlSeconds
+      if (!isFit || (hasOthers(node) && this.#entries.has(dashedName(address, owner)))) {
+        this.put(hostRRset(address, hosts))
+        continue
+      }
+      node.compact = compact
+      if (compact.add(address)) this.#countCompact(node)
+    }
+  }
+
+  /** Puts the PTR record of each of these hosts. Nobody is told of the existence of those that are new. */
+  putPointers(hosts: AddressHosts): void {
+    const { owner, ttlSeconds, addresses } = hosts
+    let network = -1
+    let node: NameNode | null = null
+    for (const address of addresses) {
+      if (node === null || address >>> 8 !== network) {
+        network = address >>> 8
+        node = this.#node(reversedNetwork(address))
+      }
+      const compact = node.compact ?? new CompactPointers(ttlSeconds, this.#texts)
+      const isFit = compact instanceof CompactPointers && compact.ttlSeconds === ttlSeconds
+      if (!isFit || (hasOthers(node) && this.#entries.has(reversedName(address)))) {
+        this.put(hostPointer(address, hosts))
+        continue
+      }
+      node.compact = compact
+      if (compact.add(address, owner)) this.#countCompact(node)
+    }
+  }
+
   /** Takes an RRset away, and with it the names that had no other reason to exist. */
   remove(owner: DomainName, type: number): void {
     const entry = this.#entries.get(owner)
@@ -165,11 +206,15 @@ export class NameTree {
     const compact = (node.compact ??= compactNamesFor(rrset, this.#texts))
     if (compact.type !== type || compact.ttlSeconds !== ttlSeconds) return false
     if (!compact.put(rrset)) return true
+    this.#countCompact(node)
+    this.#noteExistence(owner, true)
+    return true
+  }
+
+  #countCompact(node: NameNode): void {
     node.children += 1
     this.#compactNames += 1
     this.#rrsets += 1
-    this.#noteExistence(owner, true)
-    return true
   }
 
   #removeCompact(owner: DomainName, type: number): void {
@@ -253,10 +298,14 @@ export class NameTree {
   }
 
   #noteExistence(name: DomainName, exists: boolean): void {
+    if (!this.notesExistence) return
     // Came and went again within one change: nothing has changed.
     if (!this.#existence.delete(name)) this.#existence.set(name, exists)
   }
 }
+
+/** Whether names right below are held in the map. */
+const hasOthers = ({ children, compact }: NameNode): boolean => children !== (compact === null ? 0 : compact.size)
 
 /** Whether a name is one label longer than another one that it ends with. */
 const isRightBelow = (name: DomainName, parent: DomainName): boolean =>

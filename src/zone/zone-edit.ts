@@ -61,8 +61,7 @@ export function differences(edit: ZoneEdit, apex: DomainName, state: ZoneState):
   }
   const names = new Map<DomainName, NameChange>()
   for (const { owner, exists } of edit.names) {
-    checkOwner(owner, apex)
-    if (owner === apex && !exists) throw new RangeError('the apex always exists')
+    checkName(owner, exists, apex)
     note(names, owner, state.isNamed(owner) === exists ? null : { owner, exists })
   }
   return { sets: sets.filter((set) => set !== null), services: [...services.values()], names: [...names.values()] }
@@ -87,11 +86,18 @@ function note<Key, Change>(changes: Map<Key, Change>, key: Key, change: Change |
   else changes.set(key, change)
 }
 
-function checkOwner(owner: DomainName, apex: DomainName): void {
+export function checkOwner(owner: DomainName, apex: DomainName): void {
   if (!isAtOrBelow(owner, apex)) throw new RangeError(`${nameToText(owner)} is outside of ${nameToText(apex)}`)
 }
 
-function checkSet(owner: DomainName, type: number, after: RRset | null, apex: DomainName): void {
+export function checkName(owner: DomainName, exists: boolean, apex: DomainName): void {
+  checkOwner(owner, apex)
+  if (owner === apex && !exists) throw new RangeError('the apex always exists')
+}
+
+export const isRecordTtl = (ttlSeconds: number): boolean => ttlSeconds >= 0 && ttlSeconds <= maxRecordTtlSeconds
+
+export function checkSet(owner: DomainName, type: number, after: RRset | null, apex: DomainName): void {
   checkOwner(owner, apex)
   const refuse = (why: string): never => {
     throw new RangeError(`${nameToText(owner)} ${typeToText(type)}: ${why}`)
@@ -103,5 +109,5 @@ function checkSet(owner: DomainName, type: number, after: RRset | null, apex: Do
   }
   if (after.owner !== owner || after.type !== type) refuse('an RRset of another owner or type')
   if (recordsIn(after) === 0) refuse('an RRset without records')
-  if (!(after.ttlSeconds >= 0 && after.ttlSeconds <= maxRecordTtlSeconds)) refuse(`TTL ${after.ttlSeconds}`)
+  if (!isRecordTtl(after.ttlSeconds)) refuse(`TTL ${after.ttlSeconds}`)
 }

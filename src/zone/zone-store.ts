@@ -18,39 +18,19 @@ import type { ServiceState, ZoneChange } from './zone-change.ts'
 import { ZoneListeners, type ZoneListener } from './zone-listeners.ts'
 import { nodata, nxdomain, type Synthesize, type ZoneLookup } from './zone-lookup.ts'
 import { differences, startsFrom, type ZoneDifference, type ZoneEdit, type ZoneState } from './zone-edit.ts'
+import { fill, type ZoneFilling } from './zone-filling.ts'
+import type { BatchTimes, ZoneStoreOptions } from './zone-store-options.ts'
 
 export type { ZoneEdit } from './zone-edit.ts'
+export type { BatchTimes, ZoneStoreOptions } from './zone-store-options.ts'
 export type { ZoneListener } from './zone-listeners.ts'
 export type { Synthesize, ZoneLookup } from './zone-lookup.ts'
-
-export type ZoneStoreOptions = {
-  apex: DomainName
-  /** Names this history of serials; another instance, or the same one after a restart, has another. */
-  epoch: string
-  soa: SoaFields
-  /** null: it comes with the rest, for a copy that is being filled. */
-  ns: RRset | null
-  clock: Clock
-  synthesize?: Synthesize
-  /** The serial to begin with, for a copy of another store; the clock's by default. */
-  serial?: number
-  /** The times of the batch that led to that serial, for such a copy; those of the construction by default. */
-  lastBatch?: BatchTimes
-  /**
-   * Changes that follow one another faster than this, in milliseconds, are gathered: look-ups and listeners get each at
-   * once, serial and journal one batch of them. 0, the default: each change is a batch.
-   */
-  gatherMs?: number
-}
 
 /**
  * What came of a change made by another store. `other-history`: it belongs to another epoch, or does not start at our
  * serial. `mismatch`: it changes what is not here, or lies outside of the zone.
  */
 export type ReplayOutcome = 'applied' | 'other-history' | 'mismatch'
-
-/** By wall clocks: when the earliest change of a batch happened where it happened, and when this store learned of it. */
-export type BatchTimes = Readonly<{ originAtMs: number; learnedAtMs: number }>
 
 export class ZoneStore {
   readonly apex: DomainName
@@ -194,20 +174,25 @@ export class ZoneStore {
 
   /**
    * Carries out an edit as one change: whole or, when it throws, not at all. What is so already is left out; null where
-   * nothing is left. Of two entries for one thing the last one counts. A change that waits for its batch has equal serials.
+   * nothing is left, and while it is loading. Of two entries for one thing the last one counts. A change that waits for
+   * its batch has equal serials.
    * @throws RangeError for an owner outside of the zone, what is no RRset, the SOA, or taking the apex's NS away.
    */
   apply(edit: ZoneEdit): ZoneChange | null {
     this.#refuseWhileNotifying()
+    if (this.#isLoading) {
+      this.load(edit)
+      return null
+    }
     const difference = differences(edit, this.apex, this.#state)
     if (difference.sets.length + difference.services.length + difference.names.length === 0) return null
     const gathered = this.#carryOut(difference, edit.originAtMs)
     const isAlone = this.#batch.isEmpty
-    if (!this.#isLoading) this.#batch.add(gathered)
+    this.#batch.add(gathered)
     const waitMs = this.#batchedAtMs + this.#gatherMs - this.#clock.nowMs()
     // A timer may come a moment early; the serials count the same ticks.
-    if (this.#isLoading || (this.#gatherMs > 0 && waitMs > 0)) {
-      if (!this.#isLoading) this.#cancelBatch ??= this.#clock.after(waitMs, () => this.#endBatch())
+    if (this.#gatherMs > 0 && waitMs > 0) {
+      this.#cancelBatch ??= this.#clock.after(waitMs, () => this.#endBatch())
       const change = this.#changeOf(gathered, this.#serial, this.#serial)
       this.#listeners.tell(change)
       return change
@@ -237,23 +222,33 @@ export class ZoneStore {
 
   /**
    * Fills a store that nobody reads yet, in pieces: serial, journal and listeners know nothing of it.
-   * @throws RangeError as `apply`, and where the store has changed or is listened to.
+   * @throws RangeError as `fill`, and outside of `beginLoading` where the store has changed or is listened to.
    */
-  load(edit: Omit<ZoneEdit, 'originAtMs'>): void {
-    if (this.#journal.size > 0 || this.#listeners.size > 0) throw new RangeError('the store is in use')
-    this.#carryOut(differences({ ...edit, originAtMs: 0 }, this.apex, this.#state), 0)
+  load(filling: ZoneFilling): void {
+    const isInUse = this.#journal.size > 0 || this.#listeners.size > 0
+    if (isInUse && !this.#isLoading) throw new RangeError('the store is in use')
+    fill(this.#tree, this.#services, this.apex, filling)
+    this.#lastChangeAtMs = this.#clock.epochMs()
+  }
+
+  /** Whether it is being read for the first time. */
+  get isLoading(): boolean {
+    return this.#isLoading
   }
 
   /**
-   * Says that all of it is read for the first time now, and nobody may take it yet: until `endLoading`, look-ups and
-   * listeners get each change at once, and neither serial nor journal knows of it: that takes a quarter of the time.
+   * Says that all of it is read for the first time now, and nobody may take it yet: until `endLoading` only look-ups
+   * know of changes. That takes a fraction of the time.
    */
   beginLoading(): void {
     this.#endBatch()
     this.#isLoading = true
   }
 
-  /** Ends that: what is there has a serial of its own, behind all that were told, and no way leads there from those. */
+  /**
+   * Ends that: listeners are told that all may be another, and what is there has a serial of its own, behind all that
+   * were told, and no way leads there from those.
+   */
   endLoading(): void {
     if (!this.#isLoading) return
     this.#isLoading = false
@@ -262,7 +257,9 @@ export class ZoneStore {
     const times = { originAtMs: this.#lastChangeAtMs, learnedAtMs: this.#lastChangeAtMs }
     this.#lastBatch = times
     const nothing = { sets: [], services: [], names: [], existence: [] }
-    this.#tellBatch({ ...this.#changeOf({ ...times, ...nothing }, fromSerial, this.#serial), isWhole: true })
+    const change: ZoneChange = { ...this.#changeOf({ ...times, ...nothing }, fromSerial, this.#serial), isWhole: true }
+    this.#listeners.tell(change)
+    this.#tellBatch(change)
   }
 
   /**

@@ -425,7 +425,11 @@ test('ClusterZones: what is read for the first time has one serial, and nobody c
 ---
 {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, endpoints: [{addresses: [10.1.0.1]}, {addresses: [10.1.0.2]}], ports: [{name: http, port: 80}]}
 `)
-  const zones = new ClusterZones(defaultOptions, new ManualClock())
+  const records = [
+    rrset('10-1-0-1.web.shop.svc.cluster.local', 'CNAME', 9, 'x.example.org'),
+    rrset('2.0.1.10.in-addr.arpa', 'PTR', 9, 'x.example.org')
+  ]
+  const zones = new ClusterZones({ ...defaultOptions, records }, new ManualClock())
   const { serial } = zones.zone
   zones.deferServices()
   zones.apply(eventsFor(objects), 0)
@@ -435,5 +439,8 @@ test('ClusterZones: what is read for the first time has one serial, and nobody c
   zones.markSynced()
   t.ok(zones.zone.serial > serial)
   t.equal(zones.zone.changesSince(serial), null)
-  t.same(recordLines(zones.zone), recordLines(zonesFor(objects).zone))
+  const others = zonesFor(objects, { records }).zones.all()
+  t.strictSame(zones.zones.all().map(recordLines), others.map(recordLines))
+  t.same(ask(zones, '10-1-0-1.web.shop.svc.cluster.local', 'A'), ['CNAME x.example.org.'])
+  t.same(ask(zones, '1.0.1.10.in-addr.arpa', 'PTR'), ['10-1-0-1.web.shop.svc.cluster.local.'])
 })

@@ -11,6 +11,7 @@ import {
   reversedName,
   textAddress
 } from '../../src/zone/address-names.ts'
+import { hostPointer, hostRRset, isOfNetworks, type AddressHosts } from '../../src/zone/address-hosts.ts'
 import { AddressSet } from '../../src/zone/address-set.ts'
 import { SharedTexts } from '../../src/zone/shared-texts.ts'
 import { ZoneStore, type ZoneEdit } from '../../src/zone/zone-store.ts'
@@ -168,8 +169,84 @@ function agreement(apex: DomainName, owners: readonly DomainName[]): fc.IPropert
   })
 }
 
+/** A zone that is filled is what the same things one by one make of it. */
+function filled(apex: DomainName, owners: readonly DomainName[]): fc.IPropertyWithHooks<[FillingStep[]]> {
+  const [owner, ttlSeconds] = [fc.constantFrom(...owners), fc.constantFrom(1, 1, 1, 2)]
+  const set = fc.record({ owner, ttlSeconds, kind: fc.constantFrom('host', 'pointer', 'text', 'gone', 'alias') })
+  const someAddresses = fc.array(fc.constantFrom(0x0a000001, 0x0a000002, 0x0a000101, -1), { maxLength: 3 })
+  const hosts = fc.array(fc.record({ owner, ttlSeconds, addresses: someAddresses }), { maxLength: 3 })
+  const step = fc.record({ sets: fc.array(set, { maxLength: 3 }), hosts, exists: fc.option(owner) })
+  const newStore = (): ZoneStore => {
+    const ns = rrset(nameToText(apex), 'NS', 1, 'ns.test')
+    return new ZoneStore({ apex, epoch: 'e', soa, ns, clock: new ManualClock() })
+  }
+  return fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+    const [store, single] = [newStore(), newStore()]
+    store.beginLoading()
+    for (const { sets, hosts: some, exists } of steps) {
+      const names = exists === null ? [] : [{ owner: exists, exists: true }]
+      const edits = sets.flatMap(({ owner, ttlSeconds, kind }) => editsOf(owner, ttlSeconds, kind))
+      const isReverse = isOfNetworks(apex)
+      // Addresses that lie outside of a reverse zone have no place in it.
+      const own = isReverse ? some.map((one) => ({ ...one, addresses: one.addresses.filter((at) => at >= 0) })) : some
+      store.load({ sets: edits, services: [], names, ...(isReverse ? { pointers: own } : { hosts: own }) })
+      const made = own.flatMap((of) => of.addresses.map((at) => (isReverse ? hostPointer(at, of) : hostRRset(at, of))))
+      const after = made.map((rr) => ({ owner: rr.owner, type: rr.type, after: rr }))
+      single.apply({ sets: [...edits, ...after], services: [], names, originAtMs: 0 })
+    }
+    store.endLoading()
+    same(store, single)
+    // What came in bulk goes one by one, and leaves nothing.
+    for (const zone of [store, single]) {
+      const [sets, names] = [[...zone.records()], [...zone.pseudoNames()]]
+      zone.apply({
+        sets: sets.filter((set) => set.owner !== apex).map(({ owner, type }) => ({ owner, type, after: null })),
+        services: [],
+        names: names.map((owner) => ({ owner, exists: false })),
+        originAtMs: 0
+      })
+      same(zone, newStore())
+    }
+  })
+}
+
+type FillingStep = Readonly<{
+  sets: Readonly<{ owner: DomainName; ttlSeconds: number; kind: string }>[]
+  hosts: AddressHosts[]
+  exists: DomainName | null
+}>
+
+function same(one: ZoneStore, other: ZoneStore): void {
+  const [first, second] = [PlainZone.of(one).text(), PlainZone.of(other).text()]
+  if (first !== second) throw new Error(`${first}\nis not\n${second}`)
+  const [{ names, rrsets }, shall] = [one.sizes, other.sizes]
+  if (names !== shall.names || rrsets !== shall.rrsets) throw new Error(`${names} names, ${rrsets} RRsets`)
+}
+
+function editsOf(owner: DomainName, ttlSeconds: number, kind: string): ZoneEdit['sets'][number][] {
+  const all = [RRTYPE.A, RRTYPE.PTR, RRTYPE.TXT, RRTYPE.CNAME].map((type) => ({ owner, type, after: null }))
+  if (kind === 'gone') return all
+  const type = { host: RRTYPE.A, pointer: RRTYPE.PTR, text: RRTYPE.TXT, alias: RRTYPE.CNAME }[kind]!
+  const rdata = type === RRTYPE.A ? addresses.slice(0, 1) : targets.slice(0, 1)
+  return [{ owner, type, after: { owner, type, ttlSeconds, rdata } }]
+}
+
 const textOf = (set: ReturnType<ZoneStore['rrset']>): unknown =>
   set === null ? null : [set.owner, set.type, set.ttlSeconds, set.rdata.map((rdata) => rdata.join('.')).sort()]
+
+test('ZoneStore: hosts that come in bulk are those that come one by one', async (t) => {
+  const owners = ['a', 'x.a', '10-0-0-1.a', 'x.10-0-0-1.a', '10-0-0-2.x.a'].map((name) => parseName(`${name}.test`))
+  fc.assert(filled(parseName('test'), owners), fcOptions)
+  const reversed = ['1.0.0', '2.0.0', 'x.1.0.0', '0.0', '1.1.0', '1.0'].map((name) => parseName(`${name}.10.in-addr.arpa`)) // prettier-ignore
+  fc.assert(filled(parseName('10.in-addr.arpa'), reversed), fcOptions)
+  const zone = new ZoneStore({ apex: parseName('1.0.0.10.in-addr.arpa'), epoch: 'e', soa, ns: null, clock: new ManualClock() }) // prettier-ignore
+  zone.beginLoading()
+  const nothing = { sets: [], services: [], names: [] }
+  const hosts = { owner: parseName('a.test'), ttlSeconds: 1, addresses: [0x0a000001] }
+  t.throws(() => zone.load({ ...nothing, pointers: [hosts] }), RangeError, 'a zone of one address')
+  t.throws(() => zone.load({ ...nothing, hosts: [hosts] }), RangeError, 'outside of the zone')
+  t.throws(() => zone.load({ ...nothing, hosts: [{ ...hosts, owner: zone.apex, ttlSeconds: -1 }] }), RangeError, 'TTL')
+})
 
 test('ZoneStore: names of addresses are names like others', async (t) => {
   const [forward, reverse] = [parseName('test'), parseName('10.in-addr.arpa')]

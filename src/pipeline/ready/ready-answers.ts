@@ -290,6 +290,10 @@ export class ReadyAnswers {
 
   /** Ends the answers that rest on what has changed. */
   readonly #end = (change: ZoneChange): void => {
+    if (change.isWhole === true) {
+      for (let bucket = 0; bucket < nameVersions; bucket++) this.#versions[bucket] = (this.#versions[bucket]! + 1) | 0
+      return
+    }
     for (const { owner } of change.sets) this.#touch(owner)
     for (const { owner } of change.services) this.#touch(owner)
     for (const { owner } of change.names) this.#touch(owner)
