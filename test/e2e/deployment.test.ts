@@ -2,6 +2,7 @@
  * What k8s/ holds, at a real API server: every kustomization is taken as it is, and the service account that comes with
  * it may do what the source needs, and nothing else. Both are asked for with the account's own token.
  */
+import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test } from 'tap'
@@ -28,6 +29,23 @@ mount --bind "$1" /run/secrets/kubernetes.io/serviceaccount
 mount --bind "$2" /run/peerdns
 exec setpriv --reuid 65532 --regid 65532 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all \\
   "$3" "$4" serve --config /run/peerdns/config.yaml`
+
+/** The image's entrypoint, with the source in the place of what is built from it. */
+function entrypoint(): string[] {
+  const [, written] = /^ENTRYPOINT (.*)$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))!
+  const [, ...options] = (JSON.parse(written!) as string[]).slice(0, -1)
+  return [process.execPath, ...options, join(root, 'src/cli/main.ts')]
+}
+
+/** In a mount namespace of its own: a ConfigMap's files where the pod mounts them, then a command as the pod's user. */
+const mountAndRun = `
+unset NODE_OPTIONS
+mount -t tmpfs none /etc
+mkdir -p "$2"
+mount --bind -o ro "$1" "$2"
+user=$3
+shift 3
+exec setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all "$@"`
 
 /** The status that the API server gives for a path; 200 where it is allowed. */
 async function statusOf(api: KubeApi, path: string): Promise<number> {
@@ -56,6 +74,14 @@ const wouldApply = (output: string): string[] =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => /^(\S+) (created|configured|unchanged|serverside-applied) \(server dry run\)$/.exec(line)?.[1] ?? line) // prettier-ignore
+
+async function runToEnd(program: string, args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    execFile(program, [...args], { timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 255, out, err })
+    })
+  })
+}
 
 const apiOf = (cluster: Cluster, token: string): KubeApi =>
   new KubeApi({ baseUrl: cluster.baseUrl, caFile: cluster.ca.caFile, token })
@@ -208,6 +234,51 @@ test('deployment', { skip, timeout: 240_000 }, async (t) => {
         /forbidden|"level":"(error|fatal)"/i,
         'and nothing was refused to it'
       )
+    }
+  )
+
+  await t.test(
+    'base: a wrong configuration stops the rollout in the init container, a right one does not',
+    asPod,
+    async (t) => {
+      const folder = join(root, '.cache/e2e/deployment-check')
+      mkdirSync(folder, { recursive: true })
+      t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+      // As someone who uses base as it is would put their own file in the place of its.
+      const kustomization = {
+        namespace: 'peerdns',
+        resources: [relative(folder, join(root, 'k8s/base'))],
+        configMapGenerator: [{ name: 'peerdns-config', behavior: 'replace', files: ['config.yaml'] }]
+      }
+      writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+      const good = readFileSync(join(root, 'k8s/base/config.yaml'), 'utf8')
+      const lineOfPolicies = good.split('\n').indexOf('policies:') + 1
+      const rows: [text: string, expected: object][] = [
+      [good.replace(/^policies:/m, 'policys:'), { code: 1, out: '', err: new RegExp(`^/etc/peerdns/config\\.yaml:${lineOfPolicies}:1: [^\n]*did you mean \`policies\``) }],
+      [`# edited\n${good}`, { code: 0, out: /^ok: cluster cluster-b; /, err: '' }]
+    ] // prettier-ignore
+      for (const [text, expected] of rows) {
+        writeFileSync(join(folder, 'config.yaml'), text)
+        await cluster.kubectl(['apply', '-k', folder])
+        const { spec } = (await cluster.api.get('Deployment', { namespace: 'peerdns', name: 'peerdns' })).spec!.template
+        const { name } = spec!.volumes!.find((volume) => volume.name === 'config')!.configMap!
+        const pods = await settled(
+          async () => cluster.api.list('Pod', { namespace: 'peerdns' }),
+          (found) => found.some((pod) => pod.spec!.volumes!.some(({ configMap }) => configMap?.name === name))
+        )
+        // The pod that the controller made for this revision; nobody runs its containers here but we.
+        const pod = pods.find(({ spec: it }) => it!.volumes!.some(({ configMap }) => configMap?.name === name))!.spec!
+        const [check] = pod.initContainers!
+        t.equal(check!.name, 'check')
+        const map = await cluster.api.get('ConfigMap', { namespace: 'peerdns', name: name! })
+        const mounted = join(cluster.folder, `etc-${name}`)
+        mkdirSync(mounted)
+        for (const [file, content] of Object.entries(map.data!)) writeFileSync(join(mounted, file), content)
+        const mountPath = check!.volumeMounts!.find((mount) => mount.name === 'config')!.mountPath
+        const args = [mounted, mountPath, String(pod.securityContext!.runAsUser), ...entrypoint(), ...check!.args!]
+        const done = await runToEnd('unshare', ['--mount', 'sh', '-euc', mountAndRun, 'sh', ...args])
+        t.match(done, expected, `${check!.args!.join(' ')} with ${name}`)
+      }
     }
   )
 
