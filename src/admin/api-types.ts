@@ -332,6 +332,8 @@ export type OverridesJson = Readonly<{
   drainedPeers: readonly NamedOverrideJson[]
   disabledPolicies: readonly NamedOverrideJson[]
   allPolicies: OverrideJson | null
+  /** Those that are in force though all are disabled. */
+  enabledPolicies: readonly string[]
 }>
 
 /** An action that was taken. */

@@ -6,7 +6,7 @@ import type { CacheListing } from '../cache/cached-answer.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { EventRing } from '../operator/event-ring.ts'
-import type { OverrideAction, Overrides } from '../operator/overrides.ts'
+import type { Override, OverrideAction, Overrides } from '../operator/overrides.ts'
 import type { PeerStats } from '../peer/peer-types.ts'
 import type { Answer } from '../pipeline/answer.ts'
 import type { DataPlane } from '../pipeline/data-plane.ts'
@@ -203,6 +203,8 @@ export interface Inspectable {
   /** What happened lately. */
   readonly events: EventRing
   overrides(): OverridesStatus
+  /** What an operator disabled a policy by; null: nothing. */
+  disablingOf(policy: string): Override | null
   /** Takes an action for good; why it could not be taken, or null. */
   act(request: ActionRequest): Promise<string | null>
   /** In which order the policy's targets would be asked now. */

@@ -142,15 +142,11 @@ async function enable(inspect: Inspectable, request: AdminRequest, policy: strin
   const { allPolicies, disabledPolicies } = inspect.overrides()
   const isAny = allPolicies !== null || disabledPolicies.size > 0
   if (policy === null && !isAny) return errorReply(409, 'no policy is disabled')
+  // One that is no longer configured may still be disabled, for other servers or a configuration to come.
   if (policy !== null && !disabledPolicies.has(policy)) {
     const policies = inspect.config().policies.map(({ name }) => name)
     if (!policies.includes(policy)) return unknown('policy', policy, policies)
-    return errorReply(
-      409,
-      allPolicies === null
-        ? `policy ${inBackticks(policy)} is not disabled`
-        : `all policies are disabled at once, and only all at once are enabled again (--all)`
-    )
+    if (inspect.disablingOf(policy) === null) return errorReply(409, `policy ${inBackticks(policy)} is not disabled`)
   }
   return act(inspect, request, { kind: 'enable', policy })
 }

@@ -3,7 +3,7 @@ import { byLabel, counter, gauge, type Metric } from './exposition.ts'
 import type { Inspectable } from './inspectable.ts'
 
 export function operatorMetrics(inspect: Inspectable): Metric[] {
-  const { drainedPeers, disabledPolicies, allPolicies, problem } = inspect.overrides()
+  const { drainedPeers, problem } = inspect.overrides()
   const { peers, policies } = inspect.config()
   return [
     gauge(
@@ -16,7 +16,7 @@ export function operatorMetrics(inspect: Inspectable): Metric[] {
       '1 while an operator has disabled the policy, alone or with all others.',
       policies.map(({ name }) => ({
         labels: { policy: name },
-        value: allPolicies !== null || disabledPolicies.has(name) ? 1 : 0
+        value: inspect.disablingOf(name) === null ? 0 : 1
       }))
     ),
     counter(

@@ -10,7 +10,7 @@ export const presentEvent = ({ atEpochMs, ...event }: ServerEvent): EventJson =>
 })
 
 export function presentOverrides(inspect: Inspectable): OverridesJson {
-  const { where, problem, drainedPeers, disabledPolicies, allPolicies } = inspect.overrides()
+  const { where, problem, drainedPeers, disabledPolicies, allPolicies, enabledPolicies } = inspect.overrides()
   const all = (entries: ReadonlyMap<string, Override>): OverridesJson['drainedPeers'] =>
     [...entries].map(([name, override]) => ({ name, ...presentOverride(inspect, override) }))
   return {
@@ -18,7 +18,8 @@ export function presentOverrides(inspect: Inspectable): OverridesJson {
     problem,
     drainedPeers: all(drainedPeers),
     disabledPolicies: all(disabledPolicies),
-    allPolicies: allPolicies === null ? null : presentOverride(inspect, allPolicies)
+    allPolicies: allPolicies === null ? null : presentOverride(inspect, allPolicies),
+    enabledPolicies: [...enabledPolicies]
   }
 }
 

@@ -151,8 +151,7 @@ function presentPolicy(inspect: Inspectable, policy: PolicyConfig, peers: Readon
     }
   })
   const { clients } = policy
-  const { allPolicies, disabledPolicies } = inspect.overrides()
-  const disabled = disabledPolicies.get(policy.name) ?? allPolicies
+  const disabled = inspect.disablingOf(policy.name)
   return {
     name: policy.name,
     dnsNames: policy.dnsNames.map(nameToText),

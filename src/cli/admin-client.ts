@@ -3,7 +3,7 @@ import type { ErrorJson } from '../admin/api-types.ts'
 import { answerIsNo, wrongUse, type CommandIo } from './command-io.ts'
 import { printable } from './table.ts'
 
-const defaultUrl = 'http://127.0.0.1:9154'
+export const defaultUrl = 'http://127.0.0.1:9154'
 const timeoutMs = 10_000
 
 export type Parameters = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -21,14 +21,9 @@ export class AdminClient {
 
   /** `--admin` before PEERDNS_ADMIN before the default. */
   static from(option: string | undefined, io: CommandIo): AdminClient {
-    const text = option ?? io.env['PEERDNS_ADMIN']
-    if (text === undefined || text === '') return new AdminClient(defaultUrl, true, timeoutMs)
-    const what = option === undefined ? 'PEERDNS_ADMIN' : '--admin'
-    const url = URL.parse(text.includes('://') ? text : `http://${text}`)
-    if (url === null || !/^https?:$/.test(url.protocol)) {
-      throw wrongUse(`${what}: \`${text}\` is not a URL like ${defaultUrl}`)
-    }
-    return new AdminClient(url.href.replace(/\/$/, ''), false, timeoutMs)
+    const written = writtenAdminUrl(option, io)
+    if (written === null) return new AdminClient(defaultUrl, true, timeoutMs)
+    return new AdminClient(readUrl(written), false, timeoutMs)
   }
 
   /** The same server, for what can be done without where it does not answer soon. */
@@ -79,6 +74,24 @@ export class AdminClient {
     const hint = 'is `peerdns serve` running? Another place is set by --admin URL or PEERDNS_ADMIN'
     return `cannot reach the admin API at ${this.url}${how}: ${reasonOf(error, this.#timeoutMs)}; ${hint}`
   }
+}
+
+/** An URL as it was written, and where. */
+type WrittenUrl = Readonly<{ what: string; text: string }>
+
+/** `--admin` before PEERDNS_ADMIN; null where neither is there, or empty. */
+export function writtenAdminUrl(option: string | undefined, { env }: CommandIo): WrittenUrl | null {
+  const text = option ?? env['PEERDNS_ADMIN'] ?? ''
+  return text === '' ? null : { what: option === undefined ? 'PEERDNS_ADMIN' : '--admin', text }
+}
+
+/** The URL without a slash at its end; `http://` may be left out. @throws CommandFailure */
+export function readUrl({ what, text }: WrittenUrl): string {
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw wrongUse(`${what}: \`${text}\` is not a URL like ${defaultUrl}`)
+  }
+  return url.href.replace(/\/$/, '')
 }
 
 /** fetch says only "fetch failed"; why, its cause tells. */

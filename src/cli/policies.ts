@@ -48,7 +48,9 @@ function addDisable(policies: Command, io: CommandIo): void {
   })
   const enable = policies
     .command('enable')
-    .description('put a disabled policy in force again; exit code 1 where it is not disabled')
+    .description(
+      'put a policy in force again, one or all of those that are disabled; exit code 1 where it is not disabled'
+    )
     .argument('[name]', 'name of the policy')
     .option('--all', 'all policies, those that were disabled one by one too')
   withExamples(withAdmin(withOutput(enable)), 'policies enable backend-from-a', 'policies enable --all').action(

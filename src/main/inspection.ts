@@ -87,6 +87,7 @@ export function inspectionOf(server: RunningServer): Inspectable {
     copies: () => server.mirrors.copies(),
     events: server.operator.events,
     overrides: () => server.operator.status(),
+    disablingOf: (policy) => server.operator.disablingOf(policy),
     act: async (request) => server.operator.act(request),
     policyOrder: (policy) => shownOrder(dataPlane.parts, policy, policyOrder(dataPlane.parts, policy)),
     listenerStats: () => {

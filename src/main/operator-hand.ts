@@ -14,7 +14,7 @@ import {
   type OverrideCause,
   type OverridePlace
 } from '../operator/override-store.ts'
-import type { Override, OverrideAction, Overrides } from '../operator/overrides.ts'
+import { disablingOf, type Override, type OverrideAction, type Overrides } from '../operator/overrides.ts'
 import { apiAccess } from './cluster-source.ts'
 import { ConfigMapPlace } from './config-map-place.ts'
 import { StateFile } from '../operator/state-file.ts'
@@ -51,8 +51,12 @@ export class OperatorHand {
   }
 
   isDisabled(policy: string): boolean {
-    const { allPolicies, disabledPolicies } = this.holding
-    return allPolicies !== null || disabledPolicies.has(policy)
+    return this.disablingOf(policy) !== null
+  }
+
+  /** What disables a policy now; null: nothing. */
+  disablingOf(policy: string): Override | null {
+    return disablingOf(this.holding, policy)
   }
 
   /** Resolves when what is kept has been looked at, or takes too long. */

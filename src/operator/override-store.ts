@@ -8,6 +8,7 @@ import { overrideEntries, overrideTimerMaxMs } from '../base/limits.ts'
 import type { Logger } from '../base/log.ts'
 import {
   actionsBetween,
+  entriesOf,
   holdingAt,
   nextEndEpochMs,
   noOverrides,
@@ -124,8 +125,8 @@ export class OverrideStore {
         )
       }
       const after = withAction(before, action)
-      const entries = after.drainedPeers.size + after.disabledPolicies.size
-      if (entries >= overrideEntries) throw new OverridePlaceError(`there are ${overrideEntries} overrides already`)
+      if (entriesOf(after) > overrideEntries)
+        throw new OverridePlaceError(`there are ${overrideEntries} overrides already`)
       written = overridesToText(after)
       return written
     })

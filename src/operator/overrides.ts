@@ -23,31 +23,53 @@ export type Overrides = Readonly<{
   disabledPolicies: ReadonlyMap<string, Override>
   /** Every policy at once, those that are added later too. */
   allPolicies: Override | null
+  /** Policies that are in force though all are disabled; empty while not all are. */
+  enabledPolicies: ReadonlySet<string>
 }>
 
-export const noOverrides: Overrides = { drainedPeers: new Map(), disabledPolicies: new Map(), allPolicies: null }
+export const noOverrides: Overrides = {
+  drainedPeers: new Map(),
+  disabledPolicies: new Map(),
+  allPolicies: null,
+  enabledPolicies: new Set()
+}
+
+/** What disables a policy; null: nothing does. */
+export const disablingOf = (
+  { disabledPolicies, allPolicies, enabledPolicies }: Overrides,
+  policy: string
+): Override | null => disabledPolicies.get(policy) ?? (enabledPolicies.has(policy) ? null : allPolicies)
 
 export type OverrideAction =
   | Readonly<{ kind: 'drain'; peer: string; override: Override }>
   | Readonly<{ kind: 'undrain'; peer: string }>
   /** `policy` null: all of them. */
   | Readonly<{ kind: 'disable'; policy: string | null; override: Override }>
-  /** `policy` null: all of them, also those that were disabled one by one. */
+  /** `policy` null: all of them, also those that were disabled one by one. One alone is also taken out of all. */
   | Readonly<{ kind: 'enable'; policy: string | null }>
 
 export function withAction(overrides: Overrides, action: OverrideAction): Overrides {
   const drainedPeers = new Map(overrides.drainedPeers)
   const disabledPolicies = new Map(overrides.disabledPolicies)
+  const enabledPolicies = new Set(overrides.enabledPolicies)
   let { allPolicies } = overrides
   if (action.kind === 'drain') drainedPeers.set(action.peer, action.override)
   else if (action.kind === 'undrain') drainedPeers.delete(action.peer)
-  else if (action.kind === 'disable' && action.policy === null) allPolicies = action.override
-  else if (action.kind === 'disable') disabledPolicies.set(action.policy!, action.override)
-  else if (action.policy === null) {
+  else if (action.kind === 'disable' && action.policy === null) {
+    allPolicies = action.override
+    enabledPolicies.clear()
+  } else if (action.kind === 'disable') {
+    disabledPolicies.set(action.policy!, action.override)
+    enabledPolicies.delete(action.policy!)
+  } else if (action.policy === null) {
     allPolicies = null
     disabledPolicies.clear()
-  } else disabledPolicies.delete(action.policy)
-  return { drainedPeers, disabledPolicies, allPolicies }
+    enabledPolicies.clear()
+  } else {
+    disabledPolicies.delete(action.policy)
+    if (allPolicies !== null) enabledPolicies.add(action.policy)
+  }
+  return { drainedPeers, disabledPolicies, allPolicies, enabledPolicies }
 }
 
 /** What holds at a moment: without all that is over. */
@@ -55,11 +77,13 @@ export function holdingAt(overrides: Overrides, epochMs: number): Overrides {
   const holds = ({ untilEpochMs }: Override): boolean => untilEpochMs === null || untilEpochMs > epochMs
   const left = (all: ReadonlyMap<string, Override>): Map<string, Override> =>
     new Map([...all].filter(([, override]) => holds(override)))
-  const { drainedPeers, disabledPolicies, allPolicies } = overrides
+  const { drainedPeers, disabledPolicies, allPolicies, enabledPolicies } = overrides
+  const areAllDisabled = allPolicies !== null && holds(allPolicies)
   return {
     drainedPeers: left(drainedPeers),
     disabledPolicies: left(disabledPolicies),
-    allPolicies: allPolicies !== null && holds(allPolicies) ? allPolicies : null
+    allPolicies: areAllDisabled ? allPolicies : null,
+    enabledPolicies: areAllDisabled ? enabledPolicies : noOverrides.enabledPolicies
   }
 }
 
@@ -68,6 +92,9 @@ const allOf = ({ drainedPeers, disabledPolicies, allPolicies }: Overrides): Over
   ...disabledPolicies.values(),
   ...(allPolicies === null ? [] : [allPolicies])
 ]
+
+/** How many entries they are, in what they are kept in. */
+export const entriesOf = (overrides: Overrides): number => allOf(overrides).length + overrides.enabledPolicies.size
 
 /** When the next of them ends by itself; null where none does. */
 export function nextEndEpochMs(overrides: Overrides): number | null {
@@ -84,17 +111,29 @@ export function actionsBetween(before: Overrides, after: Overrides): OverrideAct
   for (const peer of before.drainedPeers.keys()) {
     if (!after.drainedPeers.has(peer)) actions.push({ kind: 'undrain', peer })
   }
-  const { allPolicies } = after
-  if (allPolicies === null && before.allPolicies !== null) actions.push({ kind: 'enable', policy: null })
-  if (allPolicies !== null && !isDeepStrictEqual(before.allPolicies, allPolicies)) {
-    actions.push({ kind: 'disable', policy: null, override: allPolicies })
-  }
-  for (const [policy, override] of after.disabledPolicies) {
-    if (isDeepStrictEqual(before.disabledPolicies.get(policy), override)) continue
-    actions.push({ kind: 'disable', policy, override })
+  // Policies as they are after the actions so far.
+  let policies = before
+  const push = (action: OverrideAction): void => {
+    actions.push(action)
+    policies = withAction(policies, action)
   }
   for (const policy of before.disabledPolicies.keys()) {
-    if (!after.disabledPolicies.has(policy)) actions.push({ kind: 'enable', policy })
+    if (!after.disabledPolicies.has(policy)) push({ kind: 'enable', policy })
+  }
+  const { allPolicies } = after
+  if (allPolicies === null && before.allPolicies !== null) push({ kind: 'enable', policy: null })
+  const isAnyDisabledAnew = [...policies.enabledPolicies].some(
+    (policy) => !after.enabledPolicies.has(policy) && !after.disabledPolicies.has(policy)
+  )
+  if (allPolicies !== null && (isAnyDisabledAnew || !isDeepStrictEqual(before.allPolicies, allPolicies))) {
+    push({ kind: 'disable', policy: null, override: allPolicies })
+  }
+  for (const policy of after.enabledPolicies) {
+    if (!policies.enabledPolicies.has(policy)) push({ kind: 'enable', policy })
+  }
+  for (const [policy, override] of after.disabledPolicies) {
+    if (isDeepStrictEqual(policies.disabledPolicies.get(policy), override)) continue
+    push({ kind: 'disable', policy, override })
   }
   return actions
 }
@@ -110,11 +149,12 @@ const written = ({ sinceEpochMs, untilEpochMs, reason, by }: Override): object =
 export function overridesToText(overrides: Overrides): string {
   const all = (entries: ReadonlyMap<string, Override>): object =>
     Object.fromEntries([...entries].map(([name, override]) => [name, written(override)]))
-  const { drainedPeers, disabledPolicies, allPolicies } = overrides
+  const { drainedPeers, disabledPolicies, allPolicies, enabledPolicies } = overrides
   const content = {
     drainedPeers: all(drainedPeers),
     disabledPolicies: all(disabledPolicies),
-    ...(allPolicies === null ? {} : { allPolicies: written(allPolicies) })
+    ...(allPolicies === null ? {} : { allPolicies: written(allPolicies) }),
+    ...(enabledPolicies.size === 0 ? {} : { enabledPolicies: [...enabledPolicies] })
   }
   return `${JSON.stringify(content, null, 2)}\n`
 }
@@ -133,13 +173,15 @@ export function parseOverrides(text: string): Overrides {
     if (error instanceof SyntaxError) throw new TextError(`not JSON: ${error.message}`)
     throw error
   }
-  const fields = readFields(content, ['drainedPeers', 'disabledPolicies', 'allPolicies'], 'the whole')
-  const overrides = {
+  const keys = ['drainedPeers', 'disabledPolicies', 'allPolicies', 'enabledPolicies']
+  const fields = readFields(content, keys, 'the whole')
+  const overrides: Overrides = {
     drainedPeers: readAll(fields['drainedPeers'], 'drainedPeers'),
     disabledPolicies: readAll(fields['disabledPolicies'], 'disabledPolicies'),
-    allPolicies: fields['allPolicies'] === undefined ? null : readOverride(fields['allPolicies'], 'allPolicies')
+    allPolicies: fields['allPolicies'] === undefined ? null : readOverride(fields['allPolicies'], 'allPolicies'),
+    enabledPolicies: readNames(fields['enabledPolicies'], 'enabledPolicies')
   }
-  if (allOf(overrides).length > overrideEntries) throw new TextError(`more than ${overrideEntries} entries`)
+  if (entriesOf(overrides) > overrideEntries) throw new TextError(`more than ${overrideEntries} entries`)
   return overrides
 }
 
@@ -158,6 +200,14 @@ function readAll(value: unknown, path: string): ReadonlyMap<string, Override> {
   if (value === undefined) return new Map()
   const entries = Object.entries(readFields(value, null, path))
   return new Map(entries.map(([name, one]) => [name, readOverride(one, `${path}.${name.slice(0, 80)}`)]))
+}
+
+function readNames(value: unknown, path: string): ReadonlySet<string> {
+  if (value === undefined) return new Set()
+  if (!Array.isArray(value) || !value.every((name) => typeof name === 'string')) {
+    throw new TextError(`${path} is not a list of names`)
+  }
+  return new Set(value)
 }
 
 function readOverride(value: unknown, path: string): Override {

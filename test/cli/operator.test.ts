@@ -77,7 +77,17 @@ test('policies disable and enable: answered as if the policy were not there', as
   t.match(await command('policies disable --all', env), { code: 0, out: /^all policies are disabled until it is taken back; / }) // prettier-ignore
   t.equal(await answer(), '10.1.1.20')
   t.equal((await ask(where, 'fixed.example')).rcode, 'REFUSED')
-  t.match(await command('policies enable fixed', env), { code: 1, err: /all policies are disabled at once/ })
+  t.match(await command('policies enable nope', env), { code: 1, err: /no policy is called `nope`/ })
+  t.match(await command('policies enable fixed', env), { code: 0, out: /^policy fixed is in force again; / })
+  t.equal((await ask(where, 'fixed.example')).text, '10.9.0.7', 'one alone')
+  t.equal(await answer(), '10.1.1.20', 'and only that one')
+  t.match(
+    (await command('policies list', env)).out,
+    /backend-from-a .* disabled by alice [^]*fixed +\S+ +addresses:10\.9\.0\.7 /
+  )
+  t.match(await command('policies enable fixed', env), { code: 1, err: 'peerdns: policy `fixed` is not disabled\n' })
+  t.equal((await command('policies disable --all', env)).code, 0)
+  t.equal((await ask(where, 'fixed.example')).rcode, 'REFUSED', 'all of them again')
   t.equal((await command('policies enable --all', env)).code, 0)
   t.match(await command('policies enable --all', env), { code: 1, err: 'peerdns: no policy is disabled\n' })
   t.equal(await answer(), '172.30.1.0')
@@ -257,6 +267,8 @@ test('health: alive, ready, and neither', async (t) => {
   t.match(await command('health', { PEERDNS_ADMIN: adminUrl }), { code: 0, out: 'ok\n', err: '' })
   t.match(await command(`health --url ${observeUrl}`), { code: 0, out: 'ok\n' })
   t.match(await command(`health --ready --url ${observeUrl}`), { code: 0, out: 'ready\n' })
+  t.match(await command(`health --ready --admin ${adminUrl}`, { PEERDNS_ADMIN: 'http://127.0.0.1:1' }), { code: 0, out: 'ready\n' }) // prettier-ignore
+  t.match(await command(`health --admin ${adminUrl} --url ${observeUrl}`), { code: 2, err: /not both/ })
   t.match(await command(`health --url ${adminUrl}/nothing`), { code: 1, err: /^peerdns: \/healthz says 404: / })
   await b.stop({ force: true })
   t.match(await command(`health --url ${observeUrl}`), { code: 1, err: /^peerdns: no answer from http:/ })

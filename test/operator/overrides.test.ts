@@ -5,6 +5,7 @@ import { TextError } from '../../src/base/errors.ts'
 import { overrideEntries } from '../../src/base/limits.ts'
 import {
   actionsBetween,
+  disablingOf,
   holdingAt,
   nextEndEpochMs,
   noOverrides,
@@ -69,6 +70,18 @@ test('enabling all also enables what was disabled one by one', async (t) => {
   t.same(withAction(all, { kind: 'enable', policy: null }), noOverrides)
 })
 
+test('one of all disabled policies is enabled alone, until all end or are disabled anew', async (t) => {
+  const all = withAction(noOverrides, { kind: 'disable', policy: null, override: until(at + 500) })
+  const one = withAction(all, { kind: 'enable', policy: 'p' })
+  t.equal(disablingOf(one, 'p'), null)
+  t.same(disablingOf(one, 'q'), until(at + 500))
+  t.same(actionsBetween(all, one), [{ kind: 'enable', policy: 'p' }])
+  t.same(disablingOf(withAction(one, { kind: 'disable', policy: 'p', override: until(null) }), 'p'), until(null))
+  t.same(disablingOf(withAction(one, { kind: 'disable', policy: null, override: until(null) }), 'p'), until(null))
+  t.same(withAction(one, { kind: 'enable', policy: null }), noOverrides)
+  t.same(holdingAt(one, at + 500), noOverrides)
+})
+
 test('parseOverrides refuses what it does not understand, with its place', async (t) => {
   const many = Object.fromEntries(Array.from({ length: overrideEntries + 1 }, (_, at) => [`p${at}`, { since: '2026-01-01T00:00:00Z' }])) // prettier-ignore
   const rows: [name: string, text: string, want: RegExp][] = [
@@ -81,6 +94,7 @@ test('parseOverrides refuses what it does not understand, with its place', async
     ['a wrong end', '{"allPolicies": {"since": "2026-01-01T00:00:00Z", "until": "10m"}}', /^allPolicies\.until is not a time/],
     ['a reason that is no text', '{"allPolicies": {"since": "2026-01-01T00:00:00Z", "reason": 5}}', /^allPolicies: reason and by are text$/],
     ['a key too many', '{"allPolicies": {"since": "2026-01-01T00:00:00Z", "for": "5m"}}', /^allPolicies: unknown key `for`/],
+    ['names that are no list', '{"enabledPolicies": {"p": true}}', /^enabledPolicies is not a list of names$/],
     ['too many', JSON.stringify({ disabledPolicies: many }), /^more than \d+ entries$/],
     ['too long', `{"drainedPeers": {}}${' '.repeat(2_000_000)}`, /^longer than /]
   ] // prettier-ignore
