@@ -6,7 +6,7 @@ import { silentLog } from '../base/log.ts'
 import type { LeftOutObject } from '../cluster/left-out.ts'
 import { identityToText } from '../cluster/objects.ts'
 import { findManifestFiles, readManifestFile } from '../cluster/sources/manifest-files.ts'
-import type { ManifestProblem } from '../cluster/sources/manifests.ts'
+import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import { ClusterView } from '../main/cluster-view.ts'
@@ -18,6 +18,30 @@ import { findHardCodedNames } from './hard-coded-names.ts'
 import { counted } from './table.ts'
 
 export type Findings = Readonly<{ errors: string[]; warnings: string[]; summary: string }>
+
+type ManifestFindings = Pick<Findings, 'errors' | 'warnings'>
+
+/** What is wrong with manifests by themselves, whatever the configuration that names them is like. */
+export async function manifestFindingsOf(paths: readonly string[]): Promise<ManifestFindings> {
+  const source = new ManifestsSource({ paths, clock: systemClock, onEvents: () => {} })
+  await source.start()
+  source.close()
+  return manifestFindings(source.problems, source.unread)
+}
+
+function manifestFindings(problems: readonly ManifestProblem[], unreadPaths: readonly string[]): ManifestFindings {
+  // Without these `serve` would never be ready.
+  const unread = new Set(unreadPaths)
+  const isError = ({ file, line }: ManifestProblem): boolean => line === 0 && unread.has(file)
+  const minor = problems.filter((problem) => !isError(problem))
+  return {
+    errors: problems.filter(isError).map((problem) => placedText(problem, 'error')),
+    warnings: minor.map((problem) => placedText(problem, 'warning'))
+  }
+}
+
+/** Where the objects are, if this is not the one who looks at them. */
+const elsewhere = { kubernetes: 'objects from an API server', mirror: "zones from the cluster's own peerdns" } as const
 
 /**
  * Opens no socket but to the files.
@@ -31,19 +55,15 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
     instanceId: '',
     keyOf: () => null
   })
-  // What an API server holds is looked at by whoever serves it.
-  const isRead = config.cluster.source.kind === 'manifests'
-  if (isRead) await view.start()
+  const { kind } = config.cluster.source
+  // What an API server or a hub holds is looked at by whoever serves it.
+  if (kind === 'manifests') await view.start()
   await view.close()
   const placed = view.manifestProblems
-  // Without these `serve` would never be ready.
-  const unread = new Set(view.unreadManifests)
-  const isError = ({ file, line }: ManifestProblem): boolean => line === 0 && unread.has(file)
-  const errors = placed.filter(isError).map((problem) => placedText(problem, 'error'))
-  const minor = placed.filter((problem) => !isError(problem))
+  const found = manifestFindings(placed, view.unreadManifests)
   const warnings = [
     ...config.warnings.map(warningText),
-    ...minor.map((problem) => placedText(problem, 'warning')),
+    ...found.warnings,
     ...view.zones.leftOut().filter(isNotAmong(placed)).map(leftOutText),
     ...hidingTexts(config, view.zones.hiddenByHand()),
     ...exportTexts(config, view.zones),
@@ -55,12 +75,12 @@ export async function findingsOf(config: Config, manifests: readonly string[] = 
   const rrsets = view.zones.zones.all().reduce((sum, zone) => sum + zone.sizes.rrsets, 0)
   const summary = [
     `cluster ${config.cluster.name}`,
-    isRead ? objects.join(', ') || 'no objects' : 'objects from an API server',
+    kind === 'manifests' ? objects.join(', ') || 'no objects' : elsewhere[kind],
     `${counted(rrsets, 'RRset')} in ${counted(view.zones.zones.all().length, 'zone')}`,
     counted(config.policies.length, 'policy', 'policies'),
     counted(config.peers.length, 'peer')
   ].join('; ')
-  return { errors, warnings, summary }
+  return { errors: found.errors, warnings, summary }
 }
 
 export const warningText = ({ file, line, column, path, message }: ConfigProblem): string =>

@@ -30,16 +30,16 @@ export function addCheck(program: Command, io: CommandIo): void {
 }
 
 async function runCheck(io: CommandIo, { config: file, strict, manifests }: CheckOptions): Promise<void> {
-  const [{ loadForServing }, { ConfigError, problemToText }, { findingsOf, warningText }] = await Promise.all([
-    import('./load.ts'),
-    import('../config/problem.ts'),
-    import('./check-findings.ts')
-  ])
+  const [{ loadForServing }, { ConfigError, problemToText }, { findingsOf, manifestFindingsOf, warningText }] =
+    await Promise.all([import('./load.ts'), import('../config/problem.ts'), import('./check-findings.ts')])
   const config = loadForServing(file)
   if (config instanceof ConfigError) {
     for (const problem of config.problems) io.err(`${problemToText(problem)}\n`)
-    for (const warning of config.warnings) io.err(`${printable(warningText(warning))}\n`)
-    throw answerIsNo(counted(config.problems.length, 'error'))
+    const found = await manifestFindingsOf(config.manifests)
+    for (const line of [...found.errors, ...config.warnings.map(warningText), ...found.warnings]) {
+      io.err(`${printable(line)}\n`)
+    }
+    throw answerIsNo(counted(config.problems.length + found.errors.length, 'error'))
   }
   const { errors, warnings, summary } = await findingsOf(config, manifests)
   for (const line of [...errors, ...warnings]) io.err(`${printable(line)}\n`)

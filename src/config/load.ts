@@ -96,9 +96,11 @@ export function parseConfig({ text, hash }: FileText, file: string, options: Loa
     })
   }
   if (problems.length > 0) {
+    const around = { folder: dirname(resolve(file)), home: options.home }
     throw new ConfigError(
       problems.sort((one, other) => one.line - other.line || one.column - other.column),
-      warnings
+      warnings,
+      draft?.cluster?.source?.manifests?.flatMap((path) => (path === undefined ? [] : absolutePath(path, around)))
     )
   }
   const absolute = resolve(file)

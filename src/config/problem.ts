@@ -17,15 +17,24 @@ export type ConfigProblem = Readonly<{
   expected?: string
 }>
 
-/** A wrong configuration: every problem that was found, in the file's order, and what is only worth a warning. */
+/**
+ * A wrong configuration: every problem that was found, in the file's order, what is only worth a warning, and the
+ * absolute paths of those manifests that it names all the same.
+ */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly ConfigProblem[]
-  constructor(problems: readonly ConfigProblem[], warnings: readonly ConfigProblem[] = []) {
+  readonly manifests: readonly string[]
+  constructor(
+    problems: readonly ConfigProblem[],
+    warnings: readonly ConfigProblem[] = [],
+    manifests: readonly string[] = []
+  ) {
     super(problems.map(problemToText).join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
     this.warnings = warnings
+    this.manifests = manifests
   }
 }
 

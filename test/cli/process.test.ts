@@ -90,6 +90,13 @@ test('check', async (t) => {
       err: /config\.yaml:8:\d+: lameDuck: [^\n]*\n[^\n]*config\.yaml:7:\d+: warning: peers\.x\.lease: [^\n]*\npeerdns: 1 error\n$/
     },
     {
+      name: 'mistakes in the configuration and in its manifests',
+      manifests: { 'a.yaml': service('one'), 'b.yaml': service('two', 'nowhere') },
+      rest: 'policys: []',
+      code: 1,
+      err: /config\.yaml:7:1: [^\n]*`policys`[^\n]*\n[^\n]*objects\/b\.yaml:\d+:\d+: warning: Service default\/two: left out: [^\n]*\npeerdns: 1 error\n$/
+    },
+    {
       name: 'an object that is left out',
       manifests: { 'a.yaml': service('one'), 'b.yaml': service('two', 'nowhere') },
       code: 0,
@@ -138,6 +145,12 @@ test('check', async (t) => {
   writeFileSync(join(folder, 'config.yaml'), config(join(folder, 'typo')))
   const absent = await runInProcess(['check', '--config', join(folder, 'config.yaml')])
   t.match(absent, { code: 1, out: '', err: /\/typo: error: no such file or folder; [^\n]*\npeerdns: 1 error\n$/ })
+  writeFileSync(join(folder, 'config.yaml'), config('typo', 'policys: []'))
+  const both = await runInProcess(['check', '--config', join(folder, 'config.yaml')])
+  t.match(both, { code: 1, out: '', err: /`policys`[^\n]*\n[^\n]*\/typo: error: no such file or folder; [^\n]*\npeerdns: 2 errors\n$/ }) // prettier-ignore
+  const node = join(folder, 'node.yaml')
+  writeFileSync(node, config('.').replace(/source: .*/, 'source: {mirror: ["192.0.2.1:53"]}'))
+  t.match(await runInProcess(['check', '--config', node]), { code: 0, out: /^ok: cluster north; zones from the cluster's own peerdns; / }) // prettier-ignore
   const own = await run(['check', '--config', configFile(t, { 'a.yaml': service('one') })])
   t.match(own, { code: 0, out: /^ok: cluster north; /, err: '' }, 'as a process of its own')
   const missing = await runInProcess(['check', '--config', '/nowhere/config.yaml'])
