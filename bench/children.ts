@@ -45,8 +45,8 @@ export function pinned(core: number | null, command: string, args: readonly stri
 }
 
 /** Binds what threads there are once more: Knot binds its own to the first cores, whatever it was started on. */
-export function bindThreads(pid: number, core: number): void {
-  spawnSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' })
+export function bindThreads(pid: number, ...cores: readonly number[]): void {
+  spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
 }
 
 /** @throws the system's error when the command cannot be run. */

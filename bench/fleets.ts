@@ -1,17 +1,26 @@
 /** Which servers answer for what: one fleet for each kind of data, all of them running while it is measured. */
 import type { BenchOptions } from './options.ts'
-import { measureThroughput, type RunningServer, type ThroughputResult } from './cases/throughput.ts'
-import type { Child } from './children.ts'
+import {
+  measureThroughput,
+  type Absence,
+  type RunningServer,
+  type Surroundings,
+  type ThroughputResult
+} from './cases/throughput.ts'
+import { changesFleet } from './cases/changes.ts'
 import { corednsForwarding, corednsForZone } from './rivals/coredns.ts'
 import { dnsdistBefore } from './rivals/dnsdist.ts'
 import { dnsmasqForwarding, dnsmasqForZone } from './rivals/dnsmasq.ts'
-import type { Program } from './rivals/find.ts'
+import type { Rivals } from './rivals/find.ts'
 import { knotForZone } from './rivals/knot.ts'
 import { peerdnsForwarding, peerdnsForZone, type PeerdnsProgram } from './rivals/peerdns.ts'
 import { cEcho, dgramEcho, dns2ForZone } from './rivals/plain.ts'
-import { isEcho, type ForwardRole, type ServerPlan, type ZoneRole } from './rivals/server-plan.ts'
+import { isEcho, serverTitles, type ForwardRole, type ServerPlan, type ZoneRole } from './rivals/server-plan.ts'
 import { unboundForwarding, unboundForZone } from './rivals/unbound.ts'
+import { batchingPlans, threadsPlans } from './variants.ts'
 import {
+  batchingWorkloads,
+  changesWorkloads,
   clusterWorkloads,
   manyNamesWorkloads,
   manyServices,
@@ -22,24 +31,40 @@ import {
   peeredWorkload,
   peeredWorkloads,
   servicesOfPeer,
+  threadsWorkloads,
   type Workload
 } from './workloads.ts'
 import type { Workspace } from './workspace.ts'
 
-export type Rivals = Readonly<{
-  peerdns: PeerdnsProgram
-  coredns: Program | null
-  unbound: Program | null
-  knot: Program | null
-  dnsdist: Program | null
-  dnsmasq: Program | null
-  /** The compiled floor in C. */
-  cEcho: string | null
-}>
-
 /** The TTL of Services (the default of cluster.ttl), and one that outlasts every run for what is to stay cached. */
 const zoneTtlSeconds = 5
 const peeredTtlSeconds = 3_600
+
+const ownZonesOnly = 'it answers from its own zones only'
+const noTransfer = 'it keeps no copy of a zone'
+const noApiServer = 'it does not read an API server'
+const absentIn = {
+  peered: [
+    { title: serverTitles.knot, why: ownZonesOnly },
+    { title: serverTitles.dns2, why: ownZonesOnly }
+  ],
+  mirrored: (['dnsdist', 'dnsmasq', 'dns2'] as const).map((id) => ({ title: serverTitles[id], why: noTransfer })),
+  changes: (['unbound', 'knot', 'dnsdist', 'dnsmasq', 'dns2'] as const).map((id) => ({
+    title: serverTitles[id],
+    why: noApiServer
+  }))
+}
+
+/** What one fleet is made of and how it is asked. */
+export type FleetOptions = Readonly<{
+  workloads: readonly Workload[]
+  plans: () => Promise<ServerPlan[]>
+  /** Servers that cannot do it, and why. */
+  absent?: readonly Absence[]
+  surroundings?: Surroundings
+  /** Where the servers run, if not on the one core that is for servers. */
+  core?: number | null
+}>
 
 /** Measures the workloads that are wanted, fleet by fleet. */
 export async function measureFleets(
@@ -48,31 +73,70 @@ export async function measureFleets(
   options: BenchOptions
 ): Promise<ThroughputResult[]> {
   const wanted = (workloads: readonly Workload[]): Workload[] => workloads.filter(({ id }) => options.cases.has(id))
-  const results = [
-    await inFleet(workspace, wanted(clusterWorkloads), options, () => clusterZonePlans(workspace, rivals)),
-    await withClusterA(workspace, rivals, wanted(peeredWorkloads), options, (port) =>
-      forwardersTo(workspace, rivals, port)
-    ),
-    await withClusterA(workspace, rivals, wanted([mirroredWorkload]), options, (port) =>
-      mirrorsOf(workspace, rivals, port)
-    )
-  ]
-  for (const [count, workloads] of Object.entries(manyNamesWorkloads)) {
-    const plans = () => manyNamesPlans(workspace, rivals, Number(count))
-    results.push(await inFleet(workspace, wanted(workloads), options, plans))
+  const missing = (['coredns', 'unbound', 'knot', 'dnsdist', 'dnsmasq'] as const)
+    .filter((id) => rivals[id] === null)
+    .map((id) => ({ title: serverTitles[id], why: 'not installed' }))
+  const results: ThroughputResult[] = []
+  const measure = async ({ absent = [], ...fleet }: FleetOptions): Promise<void> => {
+    const titles = new Set(absent.map(({ title }) => title))
+    const all = [...absent, ...missing.filter(({ title }) => !titles.has(title))]
+    results.push(...(await inFleet(workspace, { ...fleet, absent: all }, options)))
   }
-  return results.flat()
+  const besideClusterA = async (
+    workloads: readonly Workload[],
+    absent: readonly Absence[],
+    plansFor: (port: number) => Promise<ServerPlan[]>
+  ): Promise<void> => {
+    if (workloads.length === 0) return
+    const { plan, child } = await startClusterA(workspace, rivals.peerdns)
+    try {
+      await measure({ workloads, absent, plans: async () => plansFor(plan.port) })
+    } finally {
+      await child.stop()
+    }
+  }
+  await measure({ workloads: wanted(clusterWorkloads), plans: async () => clusterZonePlans(workspace, rivals) })
+  await besideClusterA(wanted(peeredWorkloads), absentIn.peered, async (port) => forwardersTo(workspace, rivals, port))
+  await besideClusterA(wanted([mirroredWorkload]), absentIn.mirrored, async (port) =>
+    mirrorsOf(workspace, rivals, port)
+  )
+  for (const [count, workloads] of Object.entries(manyNamesWorkloads)) {
+    const role = { services: manyServices(Number(count)), ttlSeconds: zoneTtlSeconds }
+    await measure({ workloads: wanted(workloads), plans: async () => allForZone(workspace, rivals, role) })
+  }
+  const changing = wanted(changesWorkloads)
+  if (changing.length > 0) {
+    const { fleet, close } = await changesFleet(workspace, rivals, changing)
+    try {
+      await measure({ ...fleet, absent: absentIn.changes })
+    } finally {
+      await close()
+    }
+  }
+  await measure({
+    workloads: wanted(threadsWorkloads),
+    plans: async () => threadsPlans(workspace, rivals, ownZone),
+    core: null
+  })
+  await measure({ workloads: wanted(batchingWorkloads), plans: async () => batchingPlans(workspace, rivals, ownZone) })
+  return results
 }
 
+const ownZone: ZoneRole = { services: ownServices, ttlSeconds: zoneTtlSeconds }
+
 async function clusterZonePlans(workspace: Workspace, rivals: Rivals): Promise<ServerPlan[]> {
-  const role = { services: ownServices, ttlSeconds: zoneTtlSeconds }
+  const plans = await allForZone(workspace, rivals, ownZone)
+  plans.push({ ...dgramEcho(process.execPath, await workspace.place()), onlyIn: 'cluster-a' })
+  return plans
+}
+
+/** Everybody who can answer from such a zone, and the floor. */
+async function allForZone(workspace: Workspace, rivals: Rivals, role: ZoneRole): Promise<ServerPlan[]> {
   const { dnsdist, dnsmasq, cEcho: floor } = rivals
   const plans = await zonePlans(workspace, rivals, role)
-  const behind = plans[0]!
-  if (dnsdist !== null) plans.push(dnsdistBefore(dnsdist.path, await workspace.place(), behind))
+  if (dnsdist !== null) plans.push(dnsdistBefore(dnsdist.path, await workspace.place(), plans[0]!))
   if (dnsmasq !== null) plans.push(dnsmasqForZone(dnsmasq.path, await workspace.place(), role))
   plans.push(dns2ForZone(process.execPath, await workspace.place(), role))
-  plans.push(dgramEcho(process.execPath, await workspace.place()))
   if (floor !== null) plans.push(cEcho(floor, await workspace.place()))
   return plans
 }
@@ -87,12 +151,6 @@ async function zonePlans(
   if (coredns !== null) plans.push(corednsForZone(coredns.path, await workspace.place(), role))
   if (unbound !== null) plans.push(unboundForZone(unbound.path, await workspace.place(), role))
   if (knot !== null) plans.push(knotForZone(knot.path, await workspace.place(), role))
-  return plans
-}
-
-async function manyNamesPlans(workspace: Workspace, rivals: Rivals, count: number): Promise<ServerPlan[]> {
-  const plans = await zonePlans(workspace, rivals, { services: manyServices(count), ttlSeconds: zoneTtlSeconds })
-  if (rivals.cEcho !== null) plans.push(cEcho(rivals.cEcho, await workspace.place()))
   return plans
 }
 
@@ -113,67 +171,48 @@ export async function forwardersTo(workspace: Workspace, rivals: Rivals, peerPor
 /** Servers that hold A's zone: peerdns takes it by transfer, the others have it as their own. */
 async function mirrorsOf(workspace: Workspace, rivals: Rivals, peerPort: number): Promise<ServerPlan[]> {
   const role = { services: peeredServices, ttlSeconds: peeredTtlSeconds }
-  const mirror = peerdnsForwarding(
-    rivals.peerdns,
-    await workspace.place(),
-    { suffixes: peeredSuffixes, peerPort },
-    true
-  )
+  const from = { suffixes: peeredSuffixes, peerPort }
+  const mirror = peerdnsForwarding(rivals.peerdns, await workspace.place(), from, true)
   const [, ...others] = await zonePlans(workspace, rivals, role)
-  return [mirror, ...others]
+  const floor = rivals.cEcho === null ? [] : [cEcho(rivals.cEcho, await workspace.place())]
+  return [mirror, ...others, ...floor]
 }
 
 /** Starts servers; one that does not get to its first right answer is named and left out. */
 async function startFleet(
   workspace: Workspace,
   plans: readonly ServerPlan[],
-  first: Workload
-): Promise<RunningServer[]> {
+  first: Workload,
+  core: number | null
+): Promise<{ fleet: RunningServer[]; failed: Absence[] }> {
   const fleet: RunningServer[] = []
+  const failed: Absence[] = []
   for (const plan of plans) {
     const expected = isEcho(plan.id) ? { rcode: 0, answers: 0 } : first.expected
     try {
-      const child = await workspace.start(plan, { question: first.questions[0]!, expected })
+      const child = await workspace.start(plan, { question: first.questions[0]!, expected }, core)
       fleet.push({ plan, child })
     } catch (error) {
-      workspace.note(`Left out: ${(error as Error).message}`)
+      const why = (error as Error).message
+      workspace.say(`left out: ${why}`)
+      failed.push({ title: plan.title, why: why.split('\n')[0]! })
     }
   }
-  return fleet
-}
-
-async function stopAll(children: readonly Child[]): Promise<void> {
-  for (const child of children) await child.stop()
+  return { fleet, failed }
 }
 
 async function inFleet(
   workspace: Workspace,
-  workloads: readonly Workload[],
-  options: BenchOptions,
-  plans: () => Promise<ServerPlan[]>
+  { workloads, plans, absent = [], surroundings, core = workspace.cores.server }: FleetOptions,
+  options: BenchOptions
 ): Promise<ThroughputResult[]> {
   if (workloads.length === 0) return []
-  const fleet = await startFleet(workspace, await plans(), workloads[0]!)
+  const { fleet, failed } = await startFleet(workspace, await plans(), workloads[0]!, core)
   try {
-    return await measureThroughput(workspace, fleet, workloads, options)
+    const all = [...absent, ...failed]
+    return await measureThroughput(workspace, fleet, workloads, options, all, surroundings)
   } finally {
-    await stopAll(fleet.map(({ child }) => child))
-  }
-}
-
-async function withClusterA(
-  workspace: Workspace,
-  rivals: Rivals,
-  workloads: readonly Workload[],
-  options: BenchOptions,
-  plansFor: (peerPort: number) => Promise<ServerPlan[]>
-): Promise<ThroughputResult[]> {
-  if (workloads.length === 0) return []
-  const clusterA = await startClusterA(workspace, rivals.peerdns)
-  try {
-    return await inFleet(workspace, workloads, options, () => plansFor(clusterA.plan.port))
-  } finally {
-    await clusterA.child.stop()
+    for (const { child } of fleet) await child.stop()
   }
 }
 

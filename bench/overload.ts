@@ -1,7 +1,8 @@
 /**
  * What peerdns does that is offered twice of what it can answer: `node bench/overload.ts`. It gets a part of a core;
  * first its maximum is looked for, then comes the overload for a minute, then a load that it can bear, once with
- * batches of datagrams and once, shorter, without. Goes to bench/results/overload.md. Takes two minutes.
+ * batches of datagrams and once, shorter, without. Goes to bench/results/overload.md and overload.json. Takes two
+ * minutes. Exit code 1 where a demand is missed: overload/demands.ts.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +12,15 @@ import { Asker } from './ask.ts'
 import { queryFileOf, type BenchQuestion } from './dataset.ts'
 import { runDnsperf, type DnsperfRun } from './dnsperf.ts'
 import { cpuGroup } from './overload/cpu-group.ts'
-import { allowedCores, hasRaisedPriority, readRssOctets } from './process-usage.ts'
+import { demandsOn, type Demand, type OverloadSample } from './overload/demands.ts'
+import {
+  allowedCores,
+  cpuSecondsBetween,
+  hasRaisedPriority,
+  readCoreBusySeconds,
+  readCpu,
+  readRssOctets
+} from './process-usage.ts'
 import { findDnsperf } from './rivals/find.ts'
 import { peerdnsForZone } from './rivals/peerdns.ts'
 import { percentile, spreadOf } from './statistics.ts'
@@ -48,11 +57,9 @@ const thousands = (value: number): string => `${(value / 1000).toFixed(1)}k`
 const mebibytes = (value: number): string => `${value.toFixed(0)} MiB`
 const milliseconds = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`
 
-type Sample = Readonly<{ rssOctets: number; healthMs: number | null; answerMs: number | null }>
-
 /** Asks for the health, for one name, and how much memory is used, until it is told to stop. */
 async function watch(pid: number, port: number, adminPort: number, question: BenchQuestion, until: AbortSignal) {
-  const samples: Sample[] = []
+  const samples: OverloadSample[] = []
   const asker = await Asker.to(port)
   try {
     while (!until.aborted) {
@@ -76,10 +83,12 @@ type Figures = Readonly<{
   maximum: number
   overload: DnsperfRun
   recovery: DnsperfRun
-  samples: readonly Sample[]
+  samples: readonly OverloadSample[]
   /** Resident memory before the overload. */
   restRssOctets: number
   isLimited: boolean
+  /** What others used of the server's core during the overload, 0 to 1; null where it has no core. */
+  foreignShare: number | null
 }>
 
 async function measure(workspace: Workspace, batching: 'auto' | 'off', seconds: number): Promise<Figures> {
@@ -112,15 +121,46 @@ async function measure(workspace: Workspace, batching: 'auto' | 'off', seconds: 
     const over = new AbortController()
     const watching = watch(pid, plan.port, place.adminPort, questions[0]!, over.signal)
     const offered = Math.round(maximum * Number(options.times))
+    const usedBefore = readCpu(pid)
+    const busyBefore = cores.server === null ? null : readCoreBusySeconds(cores.server)
     const overload = await load(seconds, offered, outstandingInOverload)
+    const ownSeconds = cpuSecondsBetween(usedBefore, readCpu(pid))
+    const busySeconds = busyBefore === null ? null : readCoreBusySeconds(cores.server!) - busyBefore
+    const foreignShare = busySeconds === null ? null : Math.max(0, (busySeconds - ownSeconds) / overload.seconds)
     over.abort()
     const samples = await watching
     const recovery = await load(recoverySeconds, Math.round(maximum * recoveryShare), outstandingAtMaximum)
-    return { maxima, maximum, overload, recovery, samples, restRssOctets, isLimited: group !== null }
+    return { maxima, maximum, overload, recovery, samples, restRssOctets, isLimited: group !== null, foreignShare }
   } finally {
     await stop()
     group?.remove()
   }
+}
+
+function demandsOf({ maximum, overload, recovery, samples, restRssOctets }: Figures): Demand[] {
+  const { sent, lost, maxLatencyMs } = recovery
+  return demandsOn({
+    maximum,
+    answeredPerSecond: overload.completed / overload.seconds,
+    longestMs: overload.maxLatencyMs,
+    meanMs: overload.meanLatencyMs,
+    restRssOctets,
+    samples,
+    recovery: { sent, lost, longestMs: maxLatencyMs }
+  })
+}
+
+const demandCell = ({ measured, isMet }: Demand): string => `${isMet ? 'met' : '**missed**'}: ${measured}`
+
+/** The demands as a table: what was asked, and how both set-ups met it. */
+function demandRows(first: readonly Demand[], second: readonly Demand[]): string[] {
+  return [
+    '| demand | to reach | batches of datagrams | one at a time (`batching: off`) |',
+    '|---|---|---|---|',
+    ...first.map(
+      (demand, at) => `| ${demand.what} | ${demand.aim} | ${demandCell(demand)} | ${demandCell(second[at]!)} |`
+    )
+  ]
 }
 
 function rowsOf(figures: Figures): [string, string][] {
@@ -136,7 +176,8 @@ function rowsOf(figures: Figures): [string, string][] {
     ['latency of what was answered', `mean ${milliseconds(overload.meanLatencyMs)}, longest ${milliseconds(overload.maxLatencyMs)}`],
     ['`/healthz`', `${healthMs.length} of ${samples.length} answered; p50 ${milliseconds(percentile(healthMs, 0.5))}, longest ${milliseconds(healthMs.at(-1) ?? Number.NaN)}`],
     ['RSS', `${mebibytes(figures.restRssOctets / mebibyte)} before; ${mebibytes(rss[0]!)} at the beginning, ${mebibytes(rss.at(-1)!)} at the end, ${mebibytes(Math.max(...rss))} at the most`],
-    ['right behind it', `${thousands(recovery.sent / recovery.seconds)} q/s offered: ${lostInRecovery}, mean ${milliseconds(recovery.meanLatencyMs)}, longest ${milliseconds(recovery.maxLatencyMs)}`]
+    ['right behind it', `${thousands(recovery.sent / recovery.seconds)} q/s offered: ${lostInRecovery}, mean ${milliseconds(recovery.meanLatencyMs)}, longest ${milliseconds(recovery.maxLatencyMs)}`],
+    ["others on the server's core", figures.foreignShare === null ? 'not known' : `${(100 * figures.foreignShare).toFixed(0)} %`]
   ] // prettier-ignore
 }
 
@@ -150,6 +191,8 @@ function reportOf(batched: Figures, plain: Figures): string {
     'client down but its own core. Answers within a second count.',
     ...(hasRaisedPriority() ? ['Server and client ran with raised scheduling priority.'] : []),
     '',
+    ...demandRows(demandsOf(batched), demandsOf(plain)),
+    '',
     '| | batches of datagrams | one at a time (`batching: off`) |',
     '|---|---|---|',
     ...first.map(([what, figure], at) => `| ${what} | ${figure} | ${second[at]![1]} |`),
@@ -157,16 +200,24 @@ function reportOf(batched: Figures, plain: Figures): string {
   ].join('\n')
 }
 
-async function main(): Promise<void> {
+/** @returns whether every demand was met, with batches */
+async function main(): Promise<boolean> {
   if (findDnsperf() === null) throw new Error('dnsperf is not here (Debian package dnsperf)')
   const [client = null, server = null] = allowedCores()
   const workspace = new Workspace({ client, server }, say)
   const seconds = Number(options.seconds)
   const batched = await measure(workspace, 'auto', seconds)
-  const report = reportOf(batched, await measure(workspace, 'off', Math.ceil(seconds / plainPart)))
+  const plain = await measure(workspace, 'off', Math.ceil(seconds / plainPart))
+  const report = reportOf(batched, plain)
   console.log(report)
-  if (!options['no-files']) writeFileSync(join(options.out, 'overload.md'), report)
+  const demands = demandsOf(batched)
+  if (!options['no-files']) {
+    writeFileSync(join(options.out, 'overload.md'), report)
+    const results = { date: new Date().toISOString().slice(0, 10), demands, withoutBatches: demandsOf(plain) }
+    writeFileSync(join(options.out, 'overload.json'), `${JSON.stringify(results, null, 1)}\n`)
+  }
+  for (const { what, measured, isMet } of demands) say(`${isMet ? 'met' : 'MISSED'}: ${what}: ${measured}`)
+  return demands.every(({ isMet }) => isMet)
 }
 
-await main()
-process.exit(0)
+process.exit((await main()) ? 0 : 1)

@@ -1,7 +1,8 @@
 /**
  * Restarts while clients ask: `node bench/restart.ts`. With `takeover: on` a new process is started beside the one that
  * serves, takes its sockets over, and then the old one is told to stop; and so on, under dnsperf. Beside it, the same
- * with one process after the other (`takeover: off`). Goes to bench/results/restart.md. Takes some two minutes.
+ * with one process after the other (`takeover: off`). Goes to bench/results/restart.md and restart.json. Takes some two
+ * minutes. Exit code 1 where a query was lost with `takeover: on`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,6 +17,7 @@ import { parseName } from '../src/wire/name.ts'
 import { queryFileOf } from './dataset.ts'
 import { parseSummary, type DnsperfSummary } from './dnsperf.ts'
 import { hasRaisedPriority } from './process-usage.ts'
+import type { RestartResults } from './restart/results.ts'
 import { findDnsperf } from './rivals/find.ts'
 import { peerdnsForZone } from './rivals/peerdns.ts'
 import type { Place } from './rivals/server-plan.ts'
@@ -197,7 +199,8 @@ const rowOf = (title: string, { restarts, udp, tcp, http, tookMs }: Figures): st
   return `| ${cells.join(' | ')} |`
 }
 
-async function main(): Promise<void> {
+/** @returns whether no query was lost with `takeover: on` */
+async function main(): Promise<boolean> {
   if (findDnsperf() === null) throw new Error('dnsperf is not here (Debian package dnsperf)')
   const workspace = new Workspace({ client: null, server: null }, say)
   const taken = await measure(workspace, 'on', Number(options.restarts))
@@ -217,8 +220,23 @@ async function main(): Promise<void> {
     ''
   ].join('\n')
   console.log(report)
-  if (!options['no-files']) writeFileSync(join(options.out, 'restart.md'), report)
+  const { sent, lost, maxLatencyMs } = taken.udp
+  if (!options['no-files']) {
+    const date = new Date().toISOString().slice(0, 10)
+    const queriesPerSecond = Number(options.rate)
+    const results: RestartResults = {
+      date,
+      restarts: taken.restarts,
+      queriesPerSecond,
+      sent,
+      lost,
+      longestMs: maxLatencyMs
+    }
+    writeFileSync(join(options.out, 'restart.md'), report)
+    writeFileSync(join(options.out, 'restart.json'), `${JSON.stringify(results, null, 1)}\n`)
+  }
+  say(`${lost === 0 ? 'met' : 'MISSED'}: ${lost} of ${sent} queries lost, none may be`)
+  return lost === 0
 }
 
-await main()
-process.exit(0)
+process.exit((await main()) ? 0 : 1)

@@ -1,21 +1,23 @@
 /**
- * `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; what comes out:
- * report.ts.
+ * `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; how results of
+ * several runs become one: joined.ts; what comes out: report.ts, plot.ts, readme.ts.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { OtherResults } from './aims.ts'
 import { buildPeerdns, withoutCompiledCode } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
-import { measureUnderChanges, type ChangesResult } from './cases/changes.ts'
 import { measureStart, type StartRow } from './cases/start.ts'
-import type { ThroughputResult } from './cases/throughput.ts'
-import { forwardersTo, measureFleets, startClusterA, type Rivals } from './fleets.ts'
-import { parseOptions, usage, type BenchOptions } from './options.ts'
-import { allowedCores, hasRaisedPriority } from './process-usage.ts'
+import { forwardersTo, measureFleets, startClusterA } from './fleets.ts'
+import { emptyReport, format, joined, readReport, textOf, type BenchReport, type Measured } from './joined.ts'
+import { otherCommands, parseOptions, usage, type BenchOptions } from './options.ts'
+import type { Demand } from './overload/demands.ts'
 import { plotOf } from './plot.ts'
-import { markdownReport, type BenchReport } from './report.ts'
+import { allowedCores, hasRaisedPriority } from './process-usage.ts'
+import { readmePart, withFigures } from './readme.ts'
+import { markdownReport } from './report.ts'
+import type { RestartResults } from './restart/results.ts'
 import { corednsForZoneFile } from './rivals/coredns.ts'
 import {
   findCompiler,
@@ -26,16 +28,16 @@ import {
   findKnot,
   findProgram,
   findUnbound,
-  type Program
+  type Program,
+  type Rivals
 } from './rivals/find.ts'
 import { peerdnsForManifests } from './rivals/peerdns.ts'
 import { buildCEcho, dgramEcho } from './rivals/plain.ts'
 import type { Place } from './rivals/server-plan.ts'
-import { whyNoClusters } from '../test/e2e/support/part.ts'
 import { Workspace, type Cores } from './workspace.ts'
 import { freshQuestions } from './workloads.ts'
 
-const root = join(fileURLToPath(import.meta.url), '..', '..')
+const root = join(import.meta.dirname, '..')
 const manifestFiles = ['cluster-a.yaml', 'cluster-b.yaml'].map((name) => join(root, 'test', 'data', name))
 const starts = 7
 const packaged = [
@@ -47,7 +49,7 @@ const packaged = [
 
 const say = (line: string): void => console.error(`bench: ${line}`)
 
-async function main(options: BenchOptions): Promise<void> {
+async function measured(options: BenchOptions): Promise<BenchReport> {
   const cores = chooseCores()
   const workspace = new Workspace(cores, say, options.patienceSeconds * 1000)
   const note = (line: string): void => workspace.note(line)
@@ -61,9 +63,9 @@ async function main(options: BenchOptions): Promise<void> {
   }
   if (cores.server === null) note('Fewer than two cores or no taskset: client and servers have no cores of their own.')
   if (dnsperf === null) note('dnsperf is not here (Debian package dnsperf): throughput is left out.')
-  if (others.coredns === null) note('CoreDNS is not here, nor Go to build it: left out.')
+  if (others.coredns === null) say('CoreDNS is not here, nor Go to build it: left out.')
   for (const [id, title, debianPackage] of packaged) {
-    if (others[id] === null) note(`${title} is not here (Debian package ${debianPackage}): left out.`)
+    if (others[id] === null) say(`${title} is not here (Debian package ${debianPackage}): left out.`)
   }
   const compiler = findCompiler()
   const floor = compiler === null ? null : buildCEcho(compiler, workspace.folder)
@@ -73,51 +75,24 @@ async function main(options: BenchOptions): Promise<void> {
   const { coredns, unbound, knot, dnsdist, dnsmasq } = others
   if (options.threads > 1) note(`peerdns had \`threads: ${options.threads}\`, all on the one core.`)
   // Read now: somebody may commit while this runs.
-  const versions = versionsOf({
-    CoreDNS: coredns,
-    Unbound: unbound,
-    Knot: knot,
-    dnsdist,
-    dnsmasq,
-    dnsperf
-  })
-  const peerdns = {
-    ...(await buildPeerdns(root, workspace.folder)),
-    batching: options.batching,
-    threads: options.threads
-  }
+  const [commit, machine] = [commitOf(), machineText()]
+  const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, Knot: knot, dnsdist, dnsmasq, dnsperf })
+  const { batching, threads, seconds, rounds } = options
+  const peerdns = { ...(await buildPeerdns(root, workspace.folder)), batching, threads }
   const rivals: Rivals = { ...others, peerdns, cEcho: floor }
 
-  let throughput: ThroughputResult[] = []
-  let latency: LatencyResult[] = []
-  let start: StartRow[] = []
-  let changes: ChangesResult | null = null
-  if (dnsperf !== null) {
-    throughput = await measureFleets(workspace, rivals, options)
-    if (options.cases.has('changes')) changes = await measureUnderChanges(workspace, peerdns, options)
-  }
-  if (options.cases.has('latency')) latency = await uncachedLatency(workspace, rivals, options)
-  if (options.cases.has('start')) {
-    const planners = {
-      peerdns: (place: Place, file: string) => peerdnsForManifests(rivals.peerdns, place, file),
-      peerdnsAtFirst: (place: Place, file: string) => ({
-        ...withoutCompiledCode(peerdnsForManifests(rivals.peerdns, place, file)),
-        title: 'peerdns, first start'
-      }),
-      coredns: coredns === null ? null : (place: Place, zone: string) => corednsForZoneFile(coredns.path, place, zone),
-      echo: (place: Place) => dgramEcho(process.execPath, place)
-    }
-    start = await measureStart(workspace, manifestFiles, planners, options.isQuick ? 2 : starts)
-  }
-
-  const { seconds, rounds } = options
+  const throughput = dnsperf === null ? [] : await measureFleets(workspace, rivals, options)
+  const latency = options.cases.has('latency') ? await uncachedLatency(workspace, rivals, options) : null
+  const start = options.cases.has('start') ? await startTimes(workspace, rivals, options) : null
   const date = new Date().toISOString().slice(0, 10)
-  if (options.cases.has('staleness')) measureStaleness(options, note)
   const { notes } = workspace
-  write(
-    { date, machine: machineText(), versions, seconds, rounds, notes, throughput, changes, latency, start },
-    options
-  )
+  const about: Measured = { date, commit, machine, versions, seconds, rounds, notes }
+  return {
+    format,
+    throughput: throughput.map((result) => ({ ...result, measured: about })),
+    latency: latency === null ? null : { measured: about, results: latency },
+    start: start === null ? null : { measured: about, rows: start }
+  }
 }
 
 /** Servers on the second allowed core, the client on the first, where most interrupts are handled. */
@@ -140,41 +115,93 @@ async function uncachedLatency(workspace: Workspace, rivals: Rivals, options: Be
   }
 }
 
-/** A benchmark of its own, with its own files: staleness.ts. */
-function measureStaleness({ isQuick, resultsFolder }: BenchOptions, note: (line: string) => void): void {
-  const why = whyNoClusters()
-  if (why !== null) {
-    note(`Staleness is left out: ${why}.`)
-    return
+async function startTimes(workspace: Workspace, rivals: Rivals, options: BenchOptions): Promise<StartRow[]> {
+  const { peerdns, coredns } = rivals
+  const planners = {
+    peerdns: (place: Place, file: string) => peerdnsForManifests(peerdns, place, file),
+    peerdnsAtFirst: (place: Place, file: string) => ({
+      ...withoutCompiledCode(peerdnsForManifests(peerdns, place, file)),
+      title: 'peerdns, first start'
+    }),
+    coredns: coredns === null ? null : (place: Place, zone: string) => corednsForZoneFile(coredns.path, place, zone),
+    echo: (place: Place) => dgramEcho(process.execPath, place)
   }
+  return measureStart(workspace, manifestFiles, planners, options.isQuick ? 2 : starts)
+}
+
+/** Benchmarks of their own, with files of their own. */
+function runOthers({ cases, isQuick, resultsFolder }: BenchOptions): void {
   const files = resultsFolder === null ? ['--no-files'] : ['--out', resolve(root, resultsFolder)]
-  const args = [join(root, 'bench', 'staleness.ts'), ...(isQuick ? ['--trials', '5'] : []), ...files]
-  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
-  if (status !== 0) note('Staleness could not be measured.')
+  for (const command of otherCommands) {
+    if (!cases.has(command)) continue
+    const args = [join(root, 'bench', `${command}.ts`), ...(isQuick ? quickArguments[command] : []), ...files]
+    const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
+    if (status !== 0) say(`${command} ended with ${status}`)
+  }
+}
+
+const quickArguments = { overload: ['--seconds', '8'], restart: ['--restarts', '5'], staleness: ['--trials', '5'] }
+
+/** What git says; null where it cannot. */
+function git(...args: string[]): string | null {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : null
+}
+
+/** Of the sources that are measured. */
+function commitOf(): string {
+  const commit = git('rev-parse', '--short', 'HEAD')
+  if (commit === null) return 'without a repository'
+  return git('status', '--porcelain', '--', 'src', 'bin', 'package.json') === '' ? commit : `${commit}+`
 }
 
 function versionsOf(programs: Readonly<Record<string, Program | null>>): Record<string, string> {
-  const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' })
   const versions: Record<string, string> = { Node: process.versions.node }
-  if (commit.status === 0) versions['peerdns'] = `at ${commit.stdout.trim()}`
   for (const [name, program] of Object.entries(programs)) if (program !== null) versions[name] = program.version
   return versions
 }
 
 const machineText = (): string => {
   const count = allowedCores().length
-  return count === 2 ? 'two shared cores' : `${count} cores`
+  return count === 2 ? 'Two shared cores' : `${count} core${count === 1 ? '' : 's'}`
 }
 
-function write(report: BenchReport, { resultsFolder }: BenchOptions): void {
-  const markdown = markdownReport(report)
-  console.log(markdown)
-  if (resultsFolder === null) return
-  const folder = resolve(root, resultsFolder)
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'latest.md'), markdown)
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 1)}\n`)
+function otherResults(folder: string): OtherResults {
+  const read = (name: string): unknown => {
+    const file = join(folder, name)
+    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
+  }
+  const overload = read('overload.json') as { demands: readonly Demand[] } | null
+  return { overload: overload?.demands ?? null, restart: read('restart.json') as RestartResults | null }
+}
+
+function draw(report: BenchReport, folder: string, hasReadme: boolean): void {
+  const others = otherResults(folder)
+  writeFileSync(join(folder, 'latest.md'), markdownReport(report, others))
   if (report.throughput.length > 0) writeFileSync(join(folder, 'latest.svg'), plotOf(report.throughput))
+  if (!hasReadme) return
+  const readme = join(root, 'README.md')
+  writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), readmePart(report, others)))
+}
+
+async function main(options: BenchOptions): Promise<void> {
+  const folder = options.resultsFolder === null ? null : resolve(root, options.resultsFolder)
+  const file = folder === null ? null : join(folder, 'latest.json')
+  if (options.isDrawnOnly) {
+    if (folder !== null && file !== null) draw(readReport(file), folder, options.hasReadme)
+    return
+  }
+  const hasOwnCases = [...options.cases].some((id) => !(otherCommands as readonly string[]).includes(id))
+  const report = hasOwnCases ? await measured(options) : emptyReport
+  if (hasOwnCases) console.log(markdownReport(report, { overload: null, restart: null }))
+  if (folder !== null && file !== null) {
+    mkdirSync(folder, { recursive: true })
+    // Written first: what comes now takes long, and may fail.
+    writeFileSync(file, textOf(joined(readReport(file), report)))
+  }
+  runOthers(options)
+  if (folder === null || file === null) return
+  draw(readReport(file), folder, options.hasReadme)
   say(`written to ${folder}`)
 }
 

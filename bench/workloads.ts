@@ -1,11 +1,14 @@
 /** What is asked: each workload is a list of questions, how they are sent, and what a right answer looks like. */
 import { RCODE } from '../src/wire/iana.ts'
+import { nameToText } from '../src/wire/name.ts'
 import type { Expectation } from './ask.ts'
 import { clusterIpServices, headlessServices, hostNameOf, zone, type BenchQuestion } from './dataset.ts'
 import type { Transport } from './dnsperf.ts'
+import { ownerOf } from './scale/objects.ts'
 
 export type WorkloadId =
   | 'cluster-a'
+  | 'cluster-a-10k'
   | 'headless'
   | 'headless-100'
   | 'srv'
@@ -19,16 +22,24 @@ export type WorkloadId =
   | 'names-10k-zipf'
   | 'names-100k'
   | 'names-100k-zipf'
-
-/** Queries offered each second. */
-export type Rates = readonly [low: number, high: number]
+  | 'no-changes'
+  | 'changes'
+  | 'threads-1'
+  | 'threads-2'
+  | 'batching-auto'
+  | 'batching-off'
 
 export type Workload = Readonly<{
   id: WorkloadId
   title: string
+  /** As a row of a table that has all of them. */
+  shortTitle: string
   questions: readonly BenchQuestion[]
   expected: Expectation
-  rates: Rates
+  /** Queries offered each second. */
+  rate: number
+  /** Whether the most that is answered is measured too. */
+  hasMaximum: boolean
   transport: Transport
   hasEdns: boolean
 }>
@@ -40,7 +51,9 @@ const manyEndpointServices = 20
 /** Questions that are drawn by Zipf's law, whose first name is asked most. */
 const zipfDraws = 200_000
 /** A connection for each query: more a second and the client runs out of ports. */
-const connectionRates: Rates = [1_000, 2_000]
+const connectionsPerSecond = 2_000
+const usualRate = 30_000
+const lowRate = 10_000
 
 /** Services of the asked cluster itself. */
 export const ownServices = [
@@ -62,6 +75,15 @@ export const servicesOfPeer = [...peeredServices, ...freshServices, ...unkeptSer
 
 export const peeredSuffixes = ['peered', 'fresh', 'unkept'].map((namespace) => `${namespace}.svc.${zone}`)
 
+/** What the API server holds that changes: half of the Services are headless, and their endpoints change. */
+export const changingServices = 1_000
+export const changingEndpoints = 10
+export const changesPerSecond = 500
+// The first half has addresses that never change, the other one changes.
+const changingHosts = Array.from({ length: namesPerWorkload }, (_, at) =>
+  nameToText(ownerOf(at * (changingServices / namesPerWorkload) + (at % 2)))
+)
+
 /** As many names as a large cluster has. */
 export const manyServices = (count: number): ReturnType<typeof clusterIpServices> =>
   clusterIpServices('many', count, 100)
@@ -72,12 +94,13 @@ const clusterIpHosts = hostsOf(0)
 const addressOf = (name: string): BenchQuestion => ({ name, type: 'A' })
 
 const oneAddress = { rcode: RCODE.NOERROR, answers: 1 }
-const plain = { rates: [10_000, 30_000], transport: 'udp', hasEdns: false } as const
+const plain = { rate: usualRate, hasMaximum: true, transport: 'udp', hasEdns: false } as const
 
 const clusterA: Workload = {
   ...plain,
   id: 'cluster-a',
   title: `Cluster zone: A of ${namesPerWorkload} Services`,
+  shortTitle: 'ClusterIP A',
   questions: clusterIpHosts.map(addressOf),
   expected: oneAddress
 }
@@ -85,9 +108,18 @@ const clusterA: Workload = {
 export const clusterWorkloads: readonly Workload[] = [
   clusterA,
   {
+    ...clusterA,
+    id: 'cluster-a-10k',
+    title: `Cluster zone at 10,000 queries a second: A of ${namesPerWorkload} Services`,
+    shortTitle: 'ClusterIP A at 10,000 q/s',
+    rate: lowRate,
+    hasMaximum: false
+  },
+  {
     ...plain,
     id: 'headless',
     title: `Cluster zone: A of ${namesPerWorkload} headless Services, ${headlessEndpoints} addresses each`,
+    shortTitle: `headless A, ${headlessEndpoints} addresses`,
     questions: hostsOf(headlessEndpoints).map(addressOf),
     expected: { rcode: RCODE.NOERROR, answers: headlessEndpoints }
   },
@@ -95,6 +127,7 @@ export const clusterWorkloads: readonly Workload[] = [
     ...plain,
     id: 'headless-100',
     title: `Cluster zone: A of ${manyEndpointServices} headless Services, ${manyEndpoints} addresses each, which fit no datagram`,
+    shortTitle: `headless A, ${manyEndpoints} addresses`,
     questions: hostsOf(manyEndpoints).map(addressOf),
     expected: { rcode: RCODE.NOERROR, answers: null },
     hasEdns: true
@@ -103,6 +136,7 @@ export const clusterWorkloads: readonly Workload[] = [
     ...plain,
     id: 'srv',
     title: `Cluster zone: SRV of ${namesPerWorkload} Services`,
+    shortTitle: 'SRV',
     questions: clusterIpHosts.map((host) => ({ name: `_http._tcp.${host}`, type: 'SRV' })),
     expected: oneAddress
   },
@@ -110,16 +144,24 @@ export const clusterWorkloads: readonly Workload[] = [
     ...plain,
     id: 'nxdomain',
     title: `Cluster zone: NXDOMAIN for ${namesPerWorkload} names`,
+    shortTitle: 'NXDOMAIN',
     questions: clusterIpHosts.map((host) => addressOf(`no-${host}`)),
     expected: { rcode: RCODE.NXDOMAIN, answers: 0 }
   },
-  { ...clusterA, id: 'tcp', title: 'Cluster zone over TCP: 20 connections that stay open', transport: 'tcp' },
+  {
+    ...clusterA,
+    id: 'tcp',
+    title: 'Cluster zone over TCP: 20 connections that stay open',
+    shortTitle: 'TCP, connections stay open',
+    transport: 'tcp'
+  },
   {
     ...clusterA,
     id: 'tcp-once',
     title: 'Cluster zone over TCP: a connection for each query',
+    shortTitle: 'TCP, a connection for each, 2,000 q/s',
     transport: 'tcp-once',
-    rates: connectionRates
+    rate: connectionsPerSecond
   }
 ]
 
@@ -127,6 +169,7 @@ const peered: Workload = {
   ...plain,
   id: 'peered',
   title: `Peered names from the cache: A of ${namesPerWorkload} Services of another cluster`,
+  shortTitle: 'peered A, cached',
   questions: peeredServices.map(hostNameOf).map(addressOf),
   expected: oneAddress
 }
@@ -138,6 +181,7 @@ export const peeredWorkloads: readonly Workload[] = [
     ...peered,
     id: 'hits-80',
     title: 'Peered names, 80 % from the cache: every fifth question has TTL 0 and is asked of the other cluster',
+    shortTitle: 'peered A, 80 % cached',
     questions: peered.questions.flatMap((question, at) =>
       at % 4 === 3 ? [question, addressOf(hostNameOf(unkeptServices[at]!))] : [question]
     )
@@ -147,7 +191,8 @@ export const peeredWorkloads: readonly Workload[] = [
 export const mirroredWorkload: Workload = {
   ...peered,
   id: 'mirrored',
-  title: `Peered names from a copy of the zone: A of ${namesPerWorkload} Services of another cluster`
+  title: `Peered names from a copy of the zone: A of ${namesPerWorkload} Services of another cluster`,
+  shortTitle: 'peered A, mirrored'
 }
 
 /** By size of the zone. */
@@ -163,12 +208,14 @@ export const manyNamesWorkloads: Readonly<Record<number, readonly Workload[]>> =
           ...common,
           id: `names-${size}`,
           title: `${size} names, each as often`,
+          shortTitle: `${size} names, each as often`,
           questions: shuffled(names).map(addressOf)
         },
         {
           ...common,
           id: `names-${size}-zipf`,
           title: `${size} names, by Zipf's law`,
+          shortTitle: `${size} names, Zipf`,
           questions: zipf(names).map(addressOf)
         }
       ]
@@ -176,11 +223,61 @@ export const manyNamesWorkloads: Readonly<Record<number, readonly Workload[]>> =
   })
 )
 
+/** peerdns with one thread beside peerdns with two, and Unbound likewise; all may use both cores. */
+export const threadsWorkloads = [
+  { ...clusterA, id: 'threads-1', title: 'ClusterIP A, one thread, two cores', shortTitle: 'one thread, two cores' },
+  { ...clusterA, id: 'threads-2', title: 'ClusterIP A, two threads, two cores', shortTitle: 'two threads, two cores' }
+] as const satisfies readonly Workload[]
+
+/** peerdns on `recvmmsg` and `sendmmsg`, and on plain node:dgram. */
+export const batchingWorkloads = [
+  {
+    ...clusterA,
+    id: 'batching-auto',
+    title: 'ClusterIP A, datagrams in batches (`batching: auto`)',
+    shortTitle: '`batching: auto`'
+  },
+  {
+    ...clusterA,
+    id: 'batching-off',
+    title: 'ClusterIP A, datagrams one by one (`batching: off`)',
+    shortTitle: '`batching: off`'
+  }
+] as const satisfies readonly Workload[]
+
+const changing = {
+  ...plain,
+  questions: changingHosts.map(addressOf),
+  expected: { rcode: RCODE.NOERROR, answers: null },
+  hasMaximum: false
+} as const
+const ofChanging = `${namesPerWorkload} of ${changingServices} Services with ${changingServices * changingEndpoints} endpoints`
+
+/** The same names on an API server that is quiet, and on one that tells changes of endpoints all the time. */
+export const changesWorkloads = [
+  {
+    ...changing,
+    id: 'no-changes',
+    title: `On an API server without changes: A of ${ofChanging}`,
+    shortTitle: 'live API server, no changes'
+  },
+  {
+    ...changing,
+    id: 'changes',
+    title: `While ${changesPerSecond} endpoints change a second: A of ${ofChanging}`,
+    shortTitle: `${changesPerSecond} endpoint changes/s`
+  }
+] as const satisfies readonly Workload[]
+
+/** In the order in which reports show them. */
 export const allWorkloads: readonly Workload[] = [
   ...clusterWorkloads,
   ...peeredWorkloads,
   mirroredWorkload,
-  ...Object.values(manyNamesWorkloads).flat()
+  ...Object.values(manyNamesWorkloads).flat(),
+  ...changesWorkloads,
+  ...threadsWorkloads,
+  ...batchingWorkloads
 ]
 
 export const freshQuestions: readonly BenchQuestion[] = freshServices.map(hostNameOf).map(addressOf)

@@ -1,114 +1,145 @@
 /**
- * What queries cost while the cluster changes: peerdns on an API server of ours that tells 500 changes of endpoints a
- * second, and on the same one while nothing changes, round by round. Rivals are left out: they need a real API server,
- * which takes fewer changes than that (see scale.ts for those).
+ * What queries cost while the cluster changes: peerdns and CoreDNS, each on an API server of ours of its own that tells
+ * changes of endpoints, and on the same one while nothing changes, in the same rounds.
+ *
+ * A real API server takes fewer changes than that (scale.ts measures with one).
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RCODE } from '../../src/wire/iana.ts'
-import { nameToText } from '../../src/wire/name.ts'
-import { writeKubeconfig } from '../../test/e2e/support/kubeconfig.ts'
 import { stringify } from 'yaml'
+import { writeKubeconfig } from '../../test/e2e/support/kubeconfig.ts'
+import { bindThreads } from '../children.ts'
+import { allowedCores } from '../process-usage.ts'
+import { corednsOnApiServer } from '../rivals/coredns.ts'
+import type { Rivals } from '../rivals/find.ts'
+import { serverTitles, type Place, type ServerPlan } from '../rivals/server-plan.ts'
 import type { PeerdnsProgram } from '../rivals/peerdns.ts'
-import type { ServerPlan } from '../rivals/server-plan.ts'
 import type { ReplayCommand } from '../scale/replay-server.ts'
-import { ownerOf } from '../scale/objects.ts'
-import { medianRatio } from '../statistics.ts'
-import { peeredWorkload, type Workload } from '../workloads.ts'
+import { changesPerSecond, changingEndpoints, changingServices, type Workload } from '../workloads.ts'
 import type { Workspace } from '../workspace.ts'
-import { LoadOn, type Repeat, type RunAtRate } from './throughput.ts'
+import type { RunningServer, Surroundings } from './throughput.ts'
 
-const services = 1_000
-const endpoints = 10
-const changesPerSecond = 500
-const queriesPerSecond = 30_000
-/** How long changes go on before they are measured. */
+/** How long changes go on before they are measured, and how long a server gets to work off the last ones. */
 const settleMs = 1_000
+/** A share of the changes that were to be told: below it the figures are for fewer, and the report says so. */
+const toldShare = 0.95
 
-export type ChangesResult = Readonly<{
-  title: string
-  quiet: readonly (RunAtRate | null)[]
-  changing: readonly (RunAtRate | null)[]
-  /** That were told, a second; less than asked for where the machine did not keep up. */
-  changesPerSecond: number
-  /** CPU per query while changes come, by that while none come. */
-  ratio: number | null
-}>
+/** An API server in a thread of its own. */
+class ChangingApiServer {
+  readonly url: string
+  readonly #worker: Worker
+  #startedAtMs = 0
+  #changes = 0
+  #changedMs = 0
 
-export async function measureUnderChanges(
-  workspace: Workspace,
-  program: PeerdnsProgram,
-  { seconds, rounds }: Repeat
-): Promise<ChangesResult> {
-  const worker = new Worker(new URL('../scale/replay-server.ts', import.meta.url), {
-    workerData: { services, endpoints }
-  })
-  // Threads of this process: there are no origins.
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin
-  const tell = (command: ReplayCommand): void => worker.postMessage(command)
-  const said = async (): Promise<string> =>
-    new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
-  const plan = await planOf(workspace, program, await said())
-  // The first half has addresses that never change, the other one changes.
-  const names = Array.from({ length: 200 }, (_, at) => nameToText(ownerOf(at * (services / 200) + (at % 2))))
-  const workload: Workload = {
-    ...peeredWorkload,
-    questions: names.map((name) => ({ name, type: 'A' })),
-    expected: { rcode: RCODE.NOERROR, answers: null }
+  private constructor(worker: Worker, url: string) {
+    this.#worker = worker
+    this.url = url
   }
-  try {
-    const child = await workspace.start(plan, { question: workload.questions[0]!, expected: workload.expected })
-    const server = { plan, child }
-    const load = new LoadOn(workspace, workload)
-    await load.problemOf(server)
-    await load.maximum(server, Math.min(2, seconds))
-    const quiet: (RunAtRate | null)[] = []
-    const changing: (RunAtRate | null)[] = []
-    let [changes, changedMs] = [0, 0]
-    for (let round = 1; round <= rounds; round++) {
-      workspace.say(`round ${round} of ${rounds}: changes`)
-      quiet.push(await load.atRate(server, queriesPerSecond, seconds))
-      tell({ kind: 'change', perSecond: changesPerSecond })
-      const startedAtMs = performance.now()
-      await sleep(settleMs)
-      changing.push(await load.atRate(server, queriesPerSecond, seconds))
-      changedMs += performance.now() - startedAtMs
-      const told = said()
-      tell({ kind: 'stop' })
-      changes = Number(await told)
-      await sleep(settleMs)
-    }
-    await child.stop()
-    return {
-      title: `While endpoints change: A of 200 of ${services} Services with ${services * endpoints} endpoints`,
-      quiet,
-      changing,
-      changesPerSecond: (changes * 1000) / changedMs,
-      ratio: medianRatio(cpuOf(changing), cpuOf(quiet))
-    }
-  } finally {
-    await worker.terminate()
+
+  static async start(): Promise<ChangingApiServer> {
+    const workerData = { services: changingServices, endpoints: changingEndpoints }
+    const worker = new Worker(new URL('../scale/replay-server.ts', import.meta.url), { workerData })
+    return new ChangingApiServer(worker, await saidBy(worker))
+  }
+
+  async begin(): Promise<void> {
+    this.#tell({ kind: 'change', perSecond: changesPerSecond })
+    this.#startedAtMs = performance.now()
+    await sleep(settleMs)
+  }
+
+  async end(): Promise<void> {
+    const told = saidBy(this.#worker)
+    this.#changedMs += performance.now() - this.#startedAtMs
+    this.#tell({ kind: 'stop' })
+    this.#changes += Number(await told)
+    await sleep(settleMs)
+  }
+
+  /** That were told; less than asked for where the machine did not keep up. */
+  get changesPerSecond(): number {
+    return (this.#changes * 1000) / this.#changedMs
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #tell(command: ReplayCommand): void {
+    // Threads of this process: there are no origins.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
+    this.#worker.postMessage(command)
   }
 }
 
-const cpuOf = (runs: readonly (RunAtRate | null)[]): (number | null)[] =>
-  runs.map((run) => run?.cpuMicroseconds ?? null)
+const saidBy = async (worker: Worker): Promise<string> =>
+  new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
 
-async function planOf(workspace: Workspace, program: PeerdnsProgram, server: string): Promise<ServerPlan> {
-  const { folder, port, adminPort } = await workspace.place()
-  const kubeconfig = join(folder, 'kubeconfig')
-  writeKubeconfig(kubeconfig, { context: 'replay', server, caFile: '', user: { token: 'none' } })
+export type ChangesFleet = Readonly<{
+  fleet: Readonly<{ workloads: readonly Workload[]; plans: () => Promise<ServerPlan[]>; surroundings: Surroundings }>
+  close: () => Promise<void>
+}>
+
+/** Each server has an API server of its own: while one is measured, nothing changes for the others on its core. */
+export async function changesFleet(
+  workspace: Workspace,
+  { peerdns, coredns }: Rivals,
+  workloads: readonly Workload[]
+): Promise<ChangesFleet> {
+  const apiServers = new Map<string, ChangingApiServer>()
+  // The API servers are threads of this process, and belong beside the client.
+  const { client } = workspace.cores
+  const cores = allowedCores()
+  const kubeconfigFor = async (id: string, place: Place): Promise<string> => {
+    const apiServer = await ChangingApiServer.start()
+    if (client !== null) bindThreads(process.pid, client)
+    apiServers.set(id, apiServer)
+    const file = join(place.folder, 'kubeconfig')
+    writeKubeconfig(file, { context: 'replay', server: apiServer.url, caFile: '', user: { token: 'none' } })
+    return file
+  }
+  const plans = async (): Promise<ServerPlan[]> => {
+    const place = await workspace.place()
+    const all = [peerdnsOnApiServer(peerdns, place, await kubeconfigFor('peerdns', place))]
+    if (coredns === null) return all
+    const itsPlace = await workspace.place()
+    all.push(corednsOnApiServer(coredns.path, itsPlace, await kubeconfigFor('coredns', itsPlace), 'replay'))
+    return all
+  }
+  const surroundings = ({ plan }: RunningServer, id: string) =>
+    id === 'changes' ? (apiServers.get(plan.id) ?? null) : null
+  const close = async (): Promise<void> => {
+    for (const [id, apiServer] of apiServers) {
+      const told = apiServer.changesPerSecond
+      if (told < changesPerSecond * toldShare)
+        workspace.note(`${id} was told ${told.toFixed(0)} changes a second in place of ${changesPerSecond}.`)
+      await apiServer.close()
+    }
+    if (client !== null) bindThreads(process.pid, ...cores)
+  }
+  return { fleet: { workloads, plans, surroundings }, close }
+}
+
+function peerdnsOnApiServer(
+  program: PeerdnsProgram,
+  { folder, port, adminPort }: Place,
+  kubeconfig: string
+): ServerPlan {
   const config = {
     cluster: { name: 'bench-a', source: { kubernetes: { kubeconfig } } },
     listen: [`127.0.0.1:${port}`],
     admin: `127.0.0.1:${adminPort}`,
     forward: [],
+    batching: program.batching ?? 'auto',
+    threads: program.threads ?? 1,
     log: { level: 'warn' }
   }
   const file = join(folder, 'config.yaml')
   writeFileSync(file, stringify(config))
   const args = [...program.nodeOptions, program.main, 'serve', '--config', file]
-  return { id: 'peerdns', title: 'peerdns', setUp: 'API server, one thread', command: program.node, args, port }
+  const setUp = 'list and watch of an API server of ours'
+  return { id: 'peerdns', title: serverTitles.peerdns, setUp, command: program.node, args, port }
 }

@@ -12,7 +12,7 @@ import { queryFileOf } from '../dataset.ts'
 import { runDnsperf, type DnsperfRun, type Latency } from '../dnsperf.ts'
 import { cpuSecondsBetween, readCoreBusySeconds, readCpu, readRssOctets } from '../process-usage.ts'
 import { isEcho, type ServerId, type ServerPlan } from '../rivals/server-plan.ts'
-import type { Rates, Workload, WorkloadId } from '../workloads.ts'
+import type { Workload, WorkloadId } from '../workloads.ts'
 import { endOfLog, type Workspace } from '../workspace.ts'
 
 /** Queries under way at a fixed rate: enough for a pause of some milliseconds, few enough for everybody's receive buffer. */
@@ -54,66 +54,103 @@ export type ServerRuns = {
   id: ServerId
   title: string
   setUp: string
-  /** By the rates of the workload: low, high. */
-  atRate: [(RunAtRate | null)[], (RunAtRate | null)[]]
+  atRate: (RunAtRate | null)[]
+  /** Empty where the workload does not ask for it. */
   atMaximum: (RunAtMaximum | null)[]
   rssOctets: number
 }
 
+/** A server that is not measured in a workload, and why. */
+export type Absence = Readonly<{ title: string; why: string }>
+
 export type ThroughputResult = Readonly<{
   id: WorkloadId
   title: string
-  rates: Rates
+  shortTitle: string
+  rate: number
   servers: readonly ServerRuns[]
+  absent: readonly Absence[]
 }>
 
 export type RunningServer = Readonly<{ plan: ServerPlan; child: Child }>
 
 export type Repeat = Readonly<{ seconds: number; rounds: number }>
 
+/** What goes on around each run of one server in one workload; null: nothing. */
+export type Surroundings = (
+  server: RunningServer,
+  id: WorkloadId
+) => Readonly<{
+  begin: () => Promise<void>
+  end: () => Promise<void>
+}> | null
+
+type Measured = {
+  workload: Workload
+  load: LoadOn
+  runs: { server: RunningServer; runs: ServerRuns }[]
+  absent: Absence[]
+}
+
+/** @param absent servers that are not in the fleet, and why */
 export async function measureThroughput(
   workspace: Workspace,
   fleet: readonly RunningServer[],
   workloads: readonly Workload[],
-  repeat: Repeat
+  repeat: Repeat,
+  absent: readonly Absence[] = [],
+  surroundings: Surroundings = () => null
 ): Promise<ThroughputResult[]> {
-  const measured: { workload: Workload; load: LoadOn; runs: ServerRuns[] }[] = []
+  const measured: Measured[] = []
   for (const workload of workloads) {
-    const load = new LoadOn(workspace, workload)
-    const runs: ServerRuns[] = []
+    const one: Measured = { workload, load: new LoadOn(workspace, workload), runs: [], absent: [...absent] }
     for (const server of fleet) {
-      const problem = server.plan.leftOut?.[workload.id] ?? (await load.problemOf(server))
-      if (problem === null) runs.push(emptyRuns(server.plan))
-      else workspace.note(`${server.plan.title} is left out of \`${workload.id}\`: ${problem}.`)
+      const { plan } = server
+      if (plan.onlyIn !== undefined && plan.onlyIn !== workload.id) continue
+      const why = plan.leftOut?.[workload.id] ?? (await one.load.problemOf(server))
+      if (why === null) one.runs.push({ server, runs: emptyRuns(plan) })
+      else {
+        workspace.say(`${plan.title} is left out of \`${workload.id}\`: ${why}.`)
+        one.absent.push({ title: plan.title, why })
+      }
     }
-    measured.push({ workload, load, runs })
+    measured.push(one)
   }
-  const serverOf = (id: ServerId): RunningServer => fleet.find(({ plan }) => plan.id === id)!
   for (const { load, runs } of measured) {
-    for (const { id } of runs) {
-      await load.maximum(serverOf(id), runOnNode.has(id) ? warmUpSecondsOfNode : warmUpSeconds)
+    for (const { server } of runs) {
+      await load.maximum(server, runOnNode.has(server.plan.id) ? warmUpSecondsOfNode : warmUpSeconds)
     }
   }
   for (let round = 1; round <= repeat.rounds; round++) {
-    for (const { workload, load, runs } of measured) {
+    for (const { workload, load, runs: all } of measured) {
       workspace.say(`round ${round} of ${repeat.rounds}: ${workload.id}`)
-      for (const [at, rate] of workload.rates.entries()) {
-        for (const run of runs) run.atRate[at]!.push(await load.atRate(serverOf(run.id), rate, repeat.seconds))
+      for (const { server, runs } of all) {
+        const around = surroundings(server, workload.id)
+        await around?.begin()
+        runs.atRate.push(await load.atRate(server, workload.rate, repeat.seconds))
+        await around?.end()
       }
-      for (const run of runs) {
-        run.atMaximum.push(await load.maximum(serverOf(run.id), repeat.seconds))
-        run.rssOctets = readRssOctets(serverOf(run.id).child.pid)
+      for (const { server, runs } of all) {
+        if (workload.hasMaximum) runs.atMaximum.push(await load.maximum(server, repeat.seconds))
+        if (!server.child.hasEnded()) runs.rssOctets = readRssOctets(server.child.pid)
       }
     }
   }
-  return measured.map(({ workload: { id, title, rates }, runs }) => ({ id, title, rates, servers: runs }))
+  return measured.map(({ workload: { id, title, shortTitle, rate }, runs, absent }) => ({
+    id,
+    title,
+    shortTitle,
+    rate,
+    servers: runs.map(({ runs }) => runs),
+    absent
+  }))
 }
 
 const emptyRuns = ({ id, title, setUp }: ServerPlan): ServerRuns => ({
   id,
   title,
   setUp,
-  atRate: [[], []],
+  atRate: [],
   atMaximum: [],
   rssOctets: 0
 })

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordsOf, zone, zoneFileOf } from '../dataset.ts'
-import type { ForwardRole, Place, ServerPlan, ZoneRole } from './server-plan.ts'
+import { serverTitles, type ForwardRole, type Place, type ServerPlan, type ZoneRole } from './server-plan.ts'
 
 const cacheSeconds = 3_600
 
@@ -13,7 +13,7 @@ function planOf(program: string, place: Place, corefile: string, setUp: string):
   const file = join(place.folder, 'Corefile')
   writeFileSync(file, corefile)
   const args = ['-conf', file, '-quiet']
-  return { id: 'coredns', title: 'CoreDNS', setUp, command: program, args, port: place.port }
+  return { id: 'coredns', title: serverTitles.coredns, setUp, command: program, args, port: place.port }
 }
 
 /** Any zone file, for instance one as large as that of real manifests. */
@@ -33,4 +33,12 @@ export function corednsForwarding(program: string, place: Place, role: ForwardRo
     return `${suffix}:${place.port} {\n${lines.join('\n')}\n}\n`
   })
   return planOf(program, place, blocks.join(''), '`forward` and `cache`')
+}
+
+/** With its kubernetes plugin; its cache as clusters have it. */
+export function corednsOnApiServer(program: string, place: Place, kubeconfig: string, context: string): ServerPlan {
+  const plugin = [`    kubeconfig ${kubeconfig} ${context}`, '    ttl 5', '    startup_timeout 30s']
+  const lines = ['  bind 127.0.0.1', `  kubernetes ${zone} {`, ...plugin, '  }', '  cache 30']
+  const setUp = '`kubernetes` on an API server of ours, and `cache`'
+  return planOf(program, place, `${zone}:${place.port} {\n${lines.join('\n')}\n}\n`, setUp)
 }

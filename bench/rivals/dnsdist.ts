@@ -1,7 +1,7 @@
 /** dnsdist with its packet cache, in front of a server that it asks once for each question and TTL. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Place, ServerPlan } from './server-plan.ts'
+import { serverTitles, type Place, type ServerPlan } from './server-plan.ts'
 
 const cachedPackets = 400_000
 
@@ -23,7 +23,7 @@ export function dnsdistBefore(
   writeFileSync(file, lines.join('\n'))
   return {
     id: 'dnsdist',
-    title: 'dnsdist',
+    title: serverTitles.dnsdist,
     setUp: `packet cache before ${behind.title}, one UDP thread`,
     command: program,
     args: ['--supervised', '--disable-syslog', '-C', file],

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordsOf, zone } from '../dataset.ts'
-import type { ForwardRole, Place, ServerPlan, ZoneRole } from './server-plan.ts'
+import { serverTitles, type ForwardRole, type Place, type ServerPlan, type ZoneRole } from './server-plan.ts'
 
 /** The largest cache that it takes without complaint. */
 const cachedNames = 10_000
@@ -26,7 +26,7 @@ function planOf(program: string, place: Place, setUp: string, more: readonly str
   ]
   writeFileSync(file, lines.join('\n'))
   const args = ['--keep-in-foreground', '--log-facility=-', `--conf-file=${file}`]
-  return { id: 'dnsmasq', title: 'dnsmasq', setUp, command: program, args, port: place.port, leftOut }
+  return { id: 'dnsmasq', title: serverTitles.dnsmasq, setUp, command: program, args, port: place.port, leftOut }
 }
 
 export function dnsmasqForZone(program: string, place: Place, role: ZoneRole): ServerPlan {

@@ -7,8 +7,21 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import type { PeerdnsProgram } from './peerdns.ts'
 
 export type Program = Readonly<{ path: string; version: string }>
+
+/** What can be measured here: null where it is not installed. */
+export type Rivals = Readonly<{
+  peerdns: PeerdnsProgram
+  coredns: Program | null
+  unbound: Program | null
+  knot: Program | null
+  dnsdist: Program | null
+  dnsmasq: Program | null
+  /** The compiled floor in C. */
+  cEcho: string | null
+}>
 
 const corednsPackage = 'github.com/coredns/coredns@v1.15.0'
 const buildTimeoutMs = 20 * 60_000

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { recordsOf, zone, zoneFileOf } from '../dataset.ts'
-import type { Place, ServerPlan, ZoneRole } from './server-plan.ts'
+import { serverTitles, type Place, type ServerPlan, type ZoneRole } from './server-plan.ts'
 
 export function knotForZone(program: string, place: Place, role: ZoneRole): ServerPlan {
   const { folder, port } = place
@@ -33,5 +33,5 @@ export function knotForZone(program: string, place: Place, role: ZoneRole): Serv
   ]
   writeFileSync(file, text.join('\n'))
   const setUp = 'zone file, one worker for UDP'
-  return { id: 'knot', title: 'Knot DNS', setUp, command: program, args: ['-c', file], port }
+  return { id: 'knot', title: serverTitles.knot, setUp, command: program, args: ['-c', file], port }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { manifestsOf, zone } from '../dataset.ts'
-import type { ForwardRole, Place, ServerPlan, ZoneRole } from './server-plan.ts'
+import { serverTitles, type ForwardRole, type Place, type ServerPlan, type ZoneRole } from './server-plan.ts'
 
 /** The command as it is run: Node, its options, and the file to run. */
 export type PeerdnsProgram = Readonly<{
@@ -34,8 +34,9 @@ function planOf(program: PeerdnsProgram, place: Place, cluster: Document, more: 
   )
   const args = [...program.nodeOptions, program.main, 'serve', '--config', file]
   const { threads = 1 } = program
-  const shown = threads === 1 ? setUp : setUp.replace('one thread', `${threads} threads`)
-  return { id: 'peerdns', title: 'peerdns', setUp: shown, command: program.node, args, port: place.port }
+  const withThreads = threads === 1 ? setUp : setUp.replace('one thread', `${threads} threads`)
+  const shown = program.batching === 'off' ? `${withThreads}, \`batching: off\`` : withThreads
+  return { id: 'peerdns', title: serverTitles.peerdns, setUp: shown, command: program.node, args, port: place.port }
 }
 
 function manifestsIn(place: Place, text: string): string {

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { recordsOf } from '../dataset.ts'
-import type { Place, ServerPlan, ZoneRole } from './server-plan.ts'
+import { serverTitles, type Place, type ServerPlan, type ZoneRole } from './server-plan.ts'
 
 const leftOut = { tcp: 'it speaks UDP only', 'tcp-once': 'it speaks UDP only' }
 const buildTimeoutMs = 60_000
@@ -19,13 +19,13 @@ export function dns2ForZone(node: string, place: Place, role: ZoneRole): ServerP
   writeFileSync(file, JSON.stringify({ ttlSeconds: role.ttlSeconds, records: recordsOf(role.services) }))
   const args = [fileBeside('./dns2-server.ts'), String(place.port), file]
   const setUp = 'a plain server on its UDP server'
-  return { id: 'dns2', title: 'dns2', setUp, command: node, args, port: place.port, leftOut }
+  return { id: 'dns2', title: serverTitles.dns2, setUp, command: node, args, port: place.port, leftOut }
 }
 
 export function dgramEcho(node: string, place: Place): ServerPlan {
   const args = [fileBeside('./dgram-echo.ts'), String(place.port)]
   const setUp = 'no DNS: sends the query back with QR set'
-  return { id: 'echo', title: 'node:dgram echo', setUp, command: node, args, port: place.port, leftOut }
+  return { id: 'echo', title: serverTitles.echo, setUp, command: node, args, port: place.port, leftOut }
 }
 
 /** Where the floor in C was compiled to; null where that cannot be done. */
@@ -40,7 +40,7 @@ export function cEcho(program: string, place: Place): ServerPlan {
   const setUp = 'no DNS: recvmmsg, QR set, sendmmsg'
   return {
     id: 'c-echo',
-    title: 'C echo',
+    title: serverTitles['c-echo'],
     setUp,
     command: program,
     args: [String(place.port)],

@@ -6,6 +6,19 @@ export type ServerId = 'peerdns' | 'coredns' | 'unbound' | 'knot' | 'dnsdist' | 
 /** Servers that answer nothing: how cheap any answer can be at all. */
 export const isEcho = (id: ServerId): boolean => id === 'echo' || id === 'c-echo'
 
+/** As they stand in the tables; `echo` is on node:dgram. */
+export const serverTitles: Readonly<Record<ServerId, string>> = {
+  peerdns: 'peerdns',
+  coredns: 'CoreDNS',
+  unbound: 'Unbound',
+  knot: 'Knot DNS',
+  dnsdist: 'dnsdist',
+  dnsmasq: 'dnsmasq',
+  dns2: 'dns2',
+  echo: 'node:dgram echo',
+  'c-echo': 'C echo'
+}
+
 export type ServerPlan = Readonly<{
   id: ServerId
   /** As it stands in the tables. */
@@ -18,6 +31,8 @@ export type ServerPlan = Readonly<{
   port: number
   /** Workloads that it is not measured in, and why. */
   leftOut?: Readonly<Record<string, string>>
+  /** The only workload that it is for; where it is missing: all that its fleet is asked. */
+  onlyIn?: string
 }>
 
 /** Where a server may write its files, and which ports are its own. */

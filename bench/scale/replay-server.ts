@@ -1,6 +1,6 @@
 /** A fake API server in a thread of its own that holds a large cluster and changes it at a given rate. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { FakeApiServer } from '../../test/support/fake-api-server.ts'
+import { FakeApiServer, sendStatus } from '../../test/support/fake-api-server.ts'
 import { Endpoints } from './changes.ts'
 import { addressOf, firstAddresses, namespaceObject, namespaces, serviceObject, sliceObject } from './objects.ts'
 
@@ -12,6 +12,12 @@ const firstClusterIp = 0x80_0000
 
 const { services, endpoints: perService } = workerData as { services: number; endpoints: number }
 const server = await FakeApiServer.start({ knowsProtobuf: true })
+// Lists as a stream of events, which CoreDNS tries first: an API server that does not know them says so.
+server.fail(
+  ({ query }) => query.get('sendInitialEvents') === 'true',
+  (_, response) => sendStatus(response, 422, 'Invalid'),
+  Number.POSITIVE_INFINITY
+)
 const endpoints = new Endpoints(perService)
 for (let number = 0; number < namespaces; number++) server.putUntold('/api/v1/namespaces', namespaceObject(number))
 for (let number = 0; number < services; number++) {
@@ -24,6 +30,7 @@ for (let number = 0; number < services; number++) {
 const say = (text: string): void => parentPort!.postMessage(text)
 
 let timer: NodeJS.Timeout | null = null
+/** Since the last `change`. */
 let changes = 0
 parentPort!.on('message', (command: ReplayCommand) => {
   switch (command.kind) {
@@ -60,6 +67,7 @@ async function relist(): Promise<void> {
 
 function change(perSecond: number): void {
   const startedAtMs = performance.now()
+  changes = 0
   timer = setInterval(() => {
     const due = ((performance.now() - startedAtMs) * perSecond) / 1000
     for (; changes < due; changes++) {

@@ -1,5 +1,5 @@
 /** The results as Markdown. */
-import { markdownTable } from '../report.ts'
+import { markdownTable } from '../tables.ts'
 import type { Figures, PartFigures, SetUpFigures } from './figures.ts'
 import type { OwnFigures } from './own-figures.ts'
 import type { PartName } from './options.ts'

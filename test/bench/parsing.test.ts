@@ -9,7 +9,7 @@ import {
   parseStatSeconds,
   parseStatusOctets
 } from '../../bench/process-usage.ts'
-import { markdownTable, spreadText } from '../../bench/report.ts'
+import { markdownTable, spreadText } from '../../bench/tables.ts'
 
 const statistics = `DNS Performance Testing Tool
 Version 2.10.0
@@ -113,9 +113,16 @@ test('costsOf counts functions within the window, recursion once', async (t) => 
 
 test('parseOptions takes known cases and numbers in range', async (t) => {
   t.match(parseOptions(['--quick', '--only', 'srv,start']), { seconds: 1, rounds: 2, resultsFolder: null })
-  t.match(parseOptions([]), { seconds: 3, rounds: 5, batching: 'auto', resultsFolder: 'bench/results' })
-  t.match(parseOptions(['--batching', 'off']), { batching: 'off', threads: 1 })
-  t.match(parseOptions(['--threads', '2']), { threads: 2 })
+  t.match(parseOptions([]), { seconds: 1, rounds: 5, batching: 'auto', resultsFolder: 'bench/results' })
+  t.match(parseOptions(['--batching', 'off']), { batching: 'off', threads: 1, resultsFolder: null })
+  t.match(parseOptions(['--threads', '2', '--out', 'x']), { threads: 2, resultsFolder: 'x' })
+  t.match(parseOptions(['--draw', '--readme']), { isDrawnOnly: true, hasReadme: true })
+  const both = parseOptions(['--only', 'threads,srv'])
+  t.same(
+    typeof both === 'string' ? both : [...both.cases],
+    ['threads-1', 'threads-2', 'srv'],
+    'cases that only mean something together'
+  )
   t.match(parseOptions(['--seconds', '10', '--no-files']), { seconds: 10, resultsFolder: null })
   for (const wrong of [
     ['--only', 'all'],

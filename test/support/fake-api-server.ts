@@ -363,13 +363,14 @@ export class FakeApiServer {
       .map(({ metadata, ...object }) => ({ metadata, ...object, kind: undefined, apiVersion: undefined }))
     const metadata = { resourceVersion: String(snapshot.version), ...(!isLast && { continue: `${nextToken}.${end}` }) }
     const kind = `${this.#kindAt(path)}List`
+    const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1'
     const message = this.#messageFor(request)
     if (message === null) {
-      sendJson(response, { kind, apiVersion: 'v1', metadata, items })
+      sendJson(response, { kind, apiVersion, metadata, items })
       return
     }
     response.writeHead(200, { 'content-type': protobufType })
-    response.end(encodeList(message, kind, metadata, items))
+    response.end(encodeList(message, kind, metadata, items, apiVersion))
   }
 
   #kindAt(path: string): string {

@@ -63,24 +63,33 @@ function encodeField(number: number, field: Field, object: Fields): Buffer[] {
   }
 }
 
-export function enveloped(kind: string, message: Buffer): Buffer {
-  const typeMeta = Buffer.concat([delimited(1, 'v1'), delimited(2, kind)])
+export function enveloped(kind: string, message: Buffer, apiVersion = 'v1'): Buffer {
+  const typeMeta = Buffer.concat([delimited(1, apiVersion), delimited(2, kind)])
   const parts = [delimited(unknownField.typeMeta, typeMeta), delimited(unknownField.raw, message)]
   return Buffer.concat([magic, ...parts, delimited(unknownField.contentEncoding, ''), delimited(4, '')])
 }
 
 export type ListHead = Readonly<{ resourceVersion: string; continue?: string }>
 
-export function encodeList(type: MessageType, kind: string, head: ListHead, items: readonly Fields[]): Buffer {
+export function encodeList(
+  type: MessageType,
+  kind: string,
+  head: ListHead,
+  items: readonly Fields[],
+  apiVersion = 'v1'
+): Buffer {
   const metadata = Buffer.concat([delimited(2, head.resourceVersion), delimited(3, head.continue ?? '')])
   const list = [delimited(1, metadata), ...items.map((item) => delimited(2, encodeMessage(type, item)))]
-  return enveloped(kind, Buffer.concat(list))
+  return enveloped(kind, Buffer.concat(list), apiVersion)
 }
 
 /** One event of a watch, with its length before it. */
 export function encodeEvent(type: MessageType, event: Readonly<{ type: string; object: Fields }>): Buffer {
-  const isError = event.type === 'ERROR'
-  const object = enveloped(isError ? 'Status' : 'Any', encodeMessage(isError ? statusMessage : type, event.object))
+  const { kind = 'Any', apiVersion = 'v1' } = event.object as { kind?: string; apiVersion?: string }
+  const object =
+    event.type === 'ERROR'
+      ? enveloped('Status', encodeMessage(statusMessage, event.object))
+      : enveloped(kind, encodeMessage(type, event.object), apiVersion)
   const frame = Buffer.concat([delimited(1, event.type), delimited(2, delimited(1, object))])
   const length = Buffer.alloc(4)
   length.writeUInt32BE(frame.length)

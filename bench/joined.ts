@@ -1,0 +1,81 @@
+/**
+ * One report out of many runs: `latest.json` keeps for each case what was measured last, and when and of what. A run
+ * of some cases replaces those alone, so a machine that others use too can be measured in pieces.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import type { LatencyResult } from './cases/latency.ts'
+import type { StartRow } from './cases/start.ts'
+import type { ServerRuns, ThroughputResult } from './cases/throughput.ts'
+import type { ServerId } from './rivals/server-plan.ts'
+import { allWorkloads, type WorkloadId } from './workloads.ts'
+
+export type Versions = Readonly<Record<string, string>>
+
+/** When, of what and how a case was measured. */
+export type Measured = Readonly<{
+  /** ISO date, UTC. */
+  date: string
+  /** Of peerdns; with `+` where its sources were not as committed. */
+  commit: string
+  machine: string
+  /** Of Node and of the other servers. */
+  versions: Versions
+  /** Of one run of dnsperf. */
+  seconds: number
+  rounds: number
+  /** What is missing, and how the runs were disturbed. */
+  notes: readonly string[]
+}>
+
+export type MeasuredCase = ThroughputResult & Readonly<{ measured: Measured }>
+
+export type BenchReport = Readonly<{
+  format: typeof format
+  throughput: readonly MeasuredCase[]
+  latency: Readonly<{ measured: Measured; results: readonly LatencyResult[] }> | null
+  start: Readonly<{ measured: Measured; rows: readonly StartRow[] }> | null
+}>
+
+/** Of latest.json; a file of another one is not joined. */
+export const format = 2
+
+export const emptyReport: BenchReport = { format, throughput: [], latency: null, start: null }
+
+/** What was measured anew takes the place of the same case; all others stay. */
+export function joined(before: BenchReport, now: BenchReport): BenchReport {
+  const byId = new Map([...before.throughput, ...now.throughput].map((result) => [result.id, result]))
+  return {
+    format,
+    throughput: allWorkloads.flatMap(({ id }) => byId.get(id) ?? []),
+    latency: now.latency ?? before.latency,
+    start: now.start ?? before.start
+  }
+}
+
+/** An empty report where there is no such file, or one of another format. @throws SyntaxError: it is no JSON */
+export function readReport(file: string): BenchReport {
+  const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchReport) : emptyReport
+  return report.format === format ? report : emptyReport
+}
+
+const short = (_: string, value: unknown): unknown => (typeof value === 'number' ? Number(value.toPrecision(5)) : value)
+
+/** As JSON with a line for each server, and numbers as exact as they can be at most: what changes is seen in a diff. */
+export function textOf(report: BenchReport): string {
+  return `${JSON.stringify(report, short).replaceAll('{"id":', '\n{"id":')}\n`
+}
+
+export const caseOf = (report: BenchReport, id: WorkloadId): MeasuredCase | undefined =>
+  report.throughput.find((result) => result.id === id)
+
+export const runsOf = (report: BenchReport, id: WorkloadId, server: ServerId): ServerRuns | undefined =>
+  caseOf(report, id)?.servers.find((runs) => runs.id === server)
+
+export type ByRound = (runs: ServerRuns) => (number | null)[]
+
+/** CPU time per answer at the fixed rate, in microseconds. */
+export const cpuByRound: ByRound = ({ atRate }) => atRate.map((run) => run?.cpuMicroseconds ?? null)
+
+export const p99ByRound: ByRound = ({ atRate }) => atRate.map((run) => run?.latency?.p99Ms ?? null)
+
+export const maximumByRound: ByRound = ({ atMaximum }) => atMaximum.map((run) => run?.answeredPerSecond ?? null)

@@ -1,0 +1,62 @@
+/** What is asked of a server that is offered more than it can answer, and whether it did so. */
+import { percentile } from '../statistics.ts'
+
+export type Demand = Readonly<{ what: string; aim: string; measured: string; isMet: boolean }>
+
+export type OverloadSample = Readonly<{ rssOctets: number; healthMs: number | null; answerMs: number | null }>
+
+export type OverloadFigures = Readonly<{
+  maximum: number
+  answeredPerSecond: number
+  longestMs: number
+  meanMs: number
+  /** Resident memory before the overload. */
+  restRssOctets: number
+  samples: readonly OverloadSample[]
+  /** Right behind it, at a load that it bears. */
+  recovery: Readonly<{ sent: number; lost: number; longestMs: number }>
+}>
+
+const leastShare = 0.9
+/** An answer that takes longer has been asked again by most stub resolvers; so long a queue is of no use to anybody. */
+const longestMs = 500
+const flatShare = 1.1
+const mebibyte = 1024 * 1024
+
+const milliseconds = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
+const mebibytes = (octets: number): string => `${(octets / mebibyte).toFixed(0)} MiB`
+
+export function demandsOn(figures: OverloadFigures): Demand[] {
+  const { maximum, answeredPerSecond, meanMs, restRssOctets, samples, recovery } = figures
+  const share = answeredPerSecond / maximum
+  const mostRss = Math.max(...samples.map(({ rssOctets }) => rssOctets))
+  const healthMs = Float64Array.from(samples.flatMap(({ healthMs }) => healthMs ?? [])).sort()
+  return [
+    { what: 'answered, by the maximum', aim: `above ${percent(leastShare)}`, measured: percent(share), isMet: share > leastShare },
+    {
+      what: 'latency of what was answered',
+      aim: `at most ${milliseconds(longestMs)}`,
+      measured: `longest ${milliseconds(figures.longestMs)}, mean ${milliseconds(meanMs)}`,
+      isMet: figures.longestMs <= longestMs
+    },
+    {
+      what: 'RSS, by that before',
+      aim: `at most ${flatShare.toFixed(2)}x`,
+      measured: `${(mostRss / restRssOctets).toFixed(2)}x, ${mebibytes(mostRss)}`,
+      isMet: mostRss <= restRssOctets * flatShare
+    },
+    {
+      what: '`/healthz` answers',
+      aim: 'always',
+      measured: `${healthMs.length} of ${samples.length}, p50 ${milliseconds(percentile(healthMs, 0.5))}, longest ${milliseconds(healthMs.at(-1) ?? Number.NaN)}`,
+      isMet: samples.length > 0 && healthMs.length === samples.length
+    },
+    {
+      what: 'right behind it',
+      aim: 'none lost',
+      measured: `${recovery.lost} of ${recovery.sent} lost, longest ${milliseconds(recovery.longestMs)}`,
+      isMet: recovery.lost === 0
+    }
+  ] // prettier-ignore
+}

@@ -1,0 +1,43 @@
+/** Servers that differ in one option alone, each asked in a workload of its own within the same rounds. */
+import { corednsForZone } from './rivals/coredns.ts'
+import type { Rivals } from './rivals/find.ts'
+import { peerdnsForZone } from './rivals/peerdns.ts'
+import { dgramEcho } from './rivals/plain.ts'
+import type { ServerPlan, ZoneRole } from './rivals/server-plan.ts'
+import { unboundForZone } from './rivals/unbound.ts'
+import { batchingWorkloads, threadsWorkloads, type WorkloadId } from './workloads.ts'
+import type { Workspace } from './workspace.ts'
+
+const onlyIn = (plan: ServerPlan, { id }: Readonly<{ id: WorkloadId }>): ServerPlan => ({ ...plan, onlyIn: id })
+
+/** One thread and two, of peerdns and of Unbound. */
+export async function threadsPlans(
+  workspace: Workspace,
+  { peerdns, unbound }: Rivals,
+  role: ZoneRole
+): Promise<ServerPlan[]> {
+  const plans: ServerPlan[] = []
+  for (const [at, workload] of threadsWorkloads.entries()) {
+    const threads = at + 1
+    plans.push(onlyIn(peerdnsForZone({ ...peerdns, threads }, await workspace.place(), role), workload))
+    if (unbound === null) continue
+    plans.push(onlyIn(unboundForZone(unbound.path, await workspace.place(), role, threads), workload))
+  }
+  return plans
+}
+
+/** peerdns with and without batches; beside the latter an echo on the same node:dgram, and CoreDNS. */
+export async function batchingPlans(
+  workspace: Workspace,
+  { peerdns, coredns }: Rivals,
+  role: ZoneRole
+): Promise<ServerPlan[]> {
+  const [batches, oneByOne] = batchingWorkloads
+  const plans = [
+    onlyIn(peerdnsForZone({ ...peerdns, batching: 'auto' }, await workspace.place(), role), batches),
+    onlyIn(peerdnsForZone({ ...peerdns, batching: 'off' }, await workspace.place(), role), oneByOne)
+  ]
+  if (coredns !== null) plans.push(onlyIn(corednsForZone(coredns.path, await workspace.place(), role), oneByOne))
+  plans.push(onlyIn(dgramEcho(process.execPath, await workspace.place()), oneByOne))
+  return plans
+}

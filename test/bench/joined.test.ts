@@ -1,0 +1,186 @@
+import { test } from 'tap'
+import { aimsOf, type Aim } from '../../bench/aims.ts'
+import type { ServerRuns } from '../../bench/cases/throughput.ts'
+import {
+  caseOf,
+  emptyReport,
+  format,
+  joined,
+  textOf,
+  type BenchReport,
+  type Measured,
+  type MeasuredCase
+} from '../../bench/joined.ts'
+import { demandsOn } from '../../bench/overload/demands.ts'
+import { plotOf } from '../../bench/plot.ts'
+import { readmePart, withFigures } from '../../bench/readme.ts'
+import { markdownReport } from '../../bench/report.ts'
+import { serverTitles, type ServerId } from '../../bench/rivals/server-plan.ts'
+import { allWorkloads, type WorkloadId } from '../../bench/workloads.ts'
+
+const none = { overload: null, restart: null }
+
+const measuredAt = (commit: string): Measured => ({
+  date: '2026-12-01',
+  commit,
+  machine: 'Two shared cores',
+  versions: { Node: '26.0.0' },
+  seconds: 1,
+  rounds: 3,
+  notes: []
+})
+
+type Figures = Readonly<{ cpu: readonly number[]; p99?: number; maximum?: number; rss?: number; answered?: number }>
+
+function runsWith(id: ServerId, { cpu, p99 = 1, maximum, rss = 50e6, answered = 30_000 }: Figures): ServerRuns {
+  const shares = { lostShare: 0, foreignShare: 0 }
+  const latency = { p50Ms: 0.1, p99Ms: p99, p999Ms: 2 }
+  return {
+    id,
+    title: serverTitles[id],
+    setUp: 'as it is',
+    atRate: cpu.map((cpuMicroseconds) => ({
+      cpuMicroseconds,
+      latency,
+      answeredPerSecond: answered,
+      responseOctets: 68,
+      ...shares
+    })),
+    atMaximum:
+      maximum === undefined
+        ? []
+        : cpu.map((cpuMicroseconds) => ({ cpuMicroseconds, answeredPerSecond: maximum, outstanding: 100, ...shares })),
+    rssOctets: rss
+  }
+}
+
+function caseWith(id: WorkloadId, servers: Partial<Record<ServerId, Figures>>, commit = 'a'): MeasuredCase {
+  const { title, shortTitle, rate } = allWorkloads.find((workload) => workload.id === id)!
+  const runs = Object.entries(servers).map(([server, figures]) => runsWith(server as ServerId, figures))
+  const absent = [{ title: 'dns2', why: 'it has no such thing' }]
+  return { id, title, shortTitle, rate, servers: runs, absent, measured: measuredAt(commit) }
+}
+
+const reportOf = (...throughput: MeasuredCase[]): BenchReport => ({ ...emptyReport, throughput })
+const three = (value: number): number[] => [value, value, value]
+
+test('joined replaces the cases that were measured again and keeps all others', async (t) => {
+  const before: BenchReport = {
+    ...reportOf(caseWith('peered', { peerdns: { cpu: [1] } }), caseWith('cluster-a', { peerdns: { cpu: [1] } })),
+    start: { measured: measuredAt('a'), rows: [] }
+  }
+  const now = reportOf(caseWith('cluster-a', { peerdns: { cpu: [2] } }, 'b'), caseWith('srv', {}, 'b'))
+  const both = joined(before, now)
+  t.same(
+    both.throughput.map(({ id, measured }) => [id, measured.commit]),
+    [
+      ['cluster-a', 'b'],
+      ['srv', 'b'],
+      ['peered', 'a']
+    ],
+    'in the order of the workloads, each with its own commit'
+  )
+  t.equal(caseOf(both, 'cluster-a')!.servers[0]!.atRate[0]!.cpuMicroseconds, 2)
+  t.equal(both.start, before.start, 'what this run had not')
+  t.equal(both.latency, null)
+  t.same(joined(emptyReport, now).throughput.length, 2)
+})
+
+test('textOf writes what can be read again, rounded, a line for each server', async (t) => {
+  const report = reportOf(caseWith('srv', { peerdns: { cpu: [10.123456] }, coredns: { cpu: [20] } }))
+  const text = textOf(report)
+  const again = JSON.parse(text) as BenchReport
+  t.equal(again.format, format)
+  t.equal(again.throughput[0]!.servers[0]!.atRate[0]!.cpuMicroseconds, 10.123)
+  t.equal(text.split('\n').length, 5, 'the head, the case, two servers, and the end')
+})
+
+test('aimsOf compares within the rounds and says what was not measured', async (t) => {
+  const aimAt = (aims: readonly Aim[], what: string): Aim => aims.find((aim) => aim.what === what)!
+  const nothing = aimsOf(emptyReport, none)
+  t.ok(
+    nothing.every(({ measured, isMet }) => measured === null && isMet === null),
+    'nothing measured, nothing met'
+  )
+  const report = reportOf(
+    caseWith('cluster-a', {
+      peerdns: { cpu: [10, 30, 10], p99: 0.4, maximum: 160_000, rss: 119e6 },
+      unbound: { cpu: [10, 30, 8], p99: 0.3, maximum: 150_000 },
+      coredns: { cpu: three(25) },
+      knot: { cpu: three(10), maximum: 160_000 },
+      dnsdist: { cpu: three(10), maximum: 160_000 },
+      'c-echo': { cpu: three(8) }
+    }),
+    caseWith('names-100k', { peerdns: { cpu: three(14) } }),
+    caseWith('no-changes', { peerdns: { cpu: three(10) }, coredns: { cpu: three(20) } }),
+    caseWith('changes', { peerdns: { cpu: three(15) }, coredns: { cpu: three(50) } }),
+    caseWith('threads-1', { peerdns: { cpu: three(10), maximum: 150_000 } }),
+    caseWith('threads-2', { peerdns: { cpu: three(12), maximum: 200_000 } })
+  )
+  const restart = { date: '', restarts: 50, queriesPerSecond: 10_000, sent: 5, lost: 1, longestMs: 61 }
+  const aims = aimsOf(report, { overload: null, restart })
+  t.match(aimAt(aims, "CPU per query, ClusterIP A, by Unbound's"), {
+    measured: '1.00x',
+    isMet: true,
+    beside: '10.0 us and 10.0 us'
+  })
+  t.match(aimAt(aims, "CPU per query, ClusterIP A, by CoreDNS's"), {
+    measured: '0.40x',
+    isMet: false,
+    beside: '10.0 us and 25.0 us; C echo, which answers nothing: 0.32x'
+  })
+  t.match(aimAt(aims, "maximum q/s, ClusterIP A, by Unbound's"), { measured: '1.07x', isMet: true })
+  t.match(aimAt(aims, "maximum q/s, ClusterIP A, by dnsdist's"), { measured: '1.00x', isMet: false }, 'above it')
+  t.match(aimAt(aims, "maximum q/s, ClusterIP A, by Knot DNS's (stretch)"), { isMet: true }, 'level is enough')
+  t.match(aimAt(aims, "p99 latency, ClusterIP A, by Unbound's"), { measured: '1.33x', isMet: false })
+  t.match(aimAt(aims, "CPU per query, two threads, by one thread's"), { measured: '1.20x', isMet: false })
+  t.match(aimAt(aims, "CPU per query, 100,000 names, by 200 names'"), { measured: '1.40x', isMet: false })
+  t.match(aimAt(aims, 'CPU per query, 500 endpoint changes a second, by that without'), {
+    measured: '1.50x',
+    isMet: true,
+    beside: 'p99 1.00 ms and 1.00 ms; CoreDNS: 2.50x'
+  })
+  t.match(aimAt(aims, 'RSS with a small cluster, after the load'), { measured: '119 MB', isMet: true })
+  t.match(aimAt(aims, 'queries lost in restarts that take over'), { measured: '1 of 5', isMet: false })
+  t.match(aimAt(aims, "CPU per query, cached peered name, by Unbound's"), { measured: null, isMet: null })
+})
+
+test('demandsOn judges what an overload did', async (t) => {
+  const sample = { rssOctets: 100, healthMs: 2, answerMs: 1 }
+  const good = {
+    maximum: 1_000,
+    answeredPerSecond: 950,
+    longestMs: 270,
+    meanMs: 20,
+    restRssOctets: 100,
+    samples: [sample, sample],
+    recovery: { sent: 10, lost: 0, longestMs: 1 }
+  }
+  const missed = (figures: Partial<typeof good>): string[] =>
+    demandsOn({ ...good, ...figures }).flatMap(({ what, isMet }) => (isMet ? [] : [what]))
+  t.same(missed({}), [])
+  t.same(missed({ answeredPerSecond: 900 }), ['answered, by the maximum'])
+  t.same(missed({ longestMs: 501 }), ['latency of what was answered'])
+  t.same(missed({ samples: [sample, { ...sample, rssOctets: 111 }] }), ['RSS, by that before'])
+  t.same(missed({ samples: [] }), ['`/healthz` answers'], 'nobody asked')
+  t.same(missed({ recovery: { sent: 10, lost: 1, longestMs: 1 } }), ['right behind it'])
+})
+
+test('reports show each case of a joined report, and why a figure is missing', async (t) => {
+  const report = reportOf(
+    caseWith('cluster-a', { peerdns: { cpu: [10], maximum: 150_000 }, coredns: { cpu: [25], answered: 20_000 } }),
+    caseWith('changes', { peerdns: { cpu: [12] } }, 'b')
+  )
+  const markdown = markdownReport(report, none)
+  t.match(markdown, '25.0 at 20.0k', 'a server that did not keep up')
+  t.match(markdown, '- dns2: it has no such thing (ClusterIP A; 500 endpoint changes/s)')
+  t.match(markdown, 'peerdns b, 3 rounds of 1 s')
+  t.notMatch(markdown, /undefined|NaN/)
+  const svg = plotOf(report.throughput)
+  t.match(svg, 'ClusterIP A')
+  t.notMatch(svg, /undefined|NaN/)
+  const part = readmePart(report, none)
+  t.equal(withFigures(`before\n${part}\nafter\n`, part), `before\n${part}\nafter\n`)
+  t.throws(() => withFigures('no place', part), { message: /has no lines/ })
+  t.doesNotThrow(() => markdownReport(emptyReport, none))
+})
