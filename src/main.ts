@@ -30,6 +30,7 @@ import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
 import { SharedReady, sharedReadyBuffers } from './pipeline/ready/shared-ready.ts'
+import type { Libc } from './server/mmsg/libc.ts'
 import type { Listeners } from './server/listeners.ts'
 import { rootName } from './wire/name.ts'
 import { instanceIdOctets } from './wire/peerdns-option.ts'
@@ -185,7 +186,8 @@ export class RunningServer {
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
       const { dataPlane, inspect } = this
-      const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble }
+      const useLibc = (libc: Libc): void => this.peers.useLibc(libc)
+      const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble, useLibc }
       const serving = await Serving.open(this.#config, parts)
       if (this.#isDraining) return await serving.abandon()
       this.#serving = serving

@@ -22,6 +22,11 @@ export const takeoverWaitMs = 60_000
 export const takeoverAttempts = 10
 export const takeoverRetryMs = 200
 
+// Sockets that questions to other servers leave by.
+/** Answers that one system call takes from one of them, and how often it is made before others get a turn. */
+export const connectedBatchDatagrams = 8
+export const connectedBatchesPerTurn = 4
+
 // Workers, that is threads which answer UDP from memory (`threads` above 1).
 /** Queries that a worker has handed over and nobody has taken yet, in octets; what has no room is lost. */
 export const forwardedQueryOctets = 1024 * 1024

@@ -18,9 +18,12 @@ import type { ServerHealth } from '../peer/server-table.ts'
 import type { PeerOptions, ServerAddress } from '../peer/peer-types.ts'
 import { ResolvConf } from '../peer/resolv-conf.ts'
 import { ServerResolver } from '../peer/resolve-server.ts'
+import { openDgramSocket, type OpenUdpSocket } from '../peer/udp-socket.ts'
 import type { PeerCopies } from '../pipeline/from-copy.ts'
 import type { PeerTarget } from '../pipeline/parts.ts'
 import type { TargetStanding } from '../policy/standing.ts'
+import { connectedSockets } from '../server/mmsg/connected-sockets.ts'
+import type { Libc } from '../server/mmsg/libc.ts'
 import { ownAddress } from '../config/own-address.ts'
 import { encodePeerdnsOption, findPeerdnsOption } from '../wire/peerdns-option.ts'
 import { hostPortToText } from '../base/host-port.ts'
@@ -67,7 +70,8 @@ class ProbedPeer {
         this.#doubt?.observe(server, outcome, question)
       },
       exchanges: parts.exchanges,
-      hosts: parts.hosts
+      hosts: parts.hosts,
+      openSocket: parts.openSocket
     })
     const isProbed = config !== null && probeName !== null
     this.#probes = isProbed ? this.#probe(config, probeName, parts) : null
@@ -190,7 +194,12 @@ class ProbedPeer {
 }
 
 type PeerParts = Dependencies &
-  Readonly<{ exchanges: InFlightLimit; hosts: ServerResolver; onStandingChange: () => void }>
+  Readonly<{
+    exchanges: InFlightLimit
+    hosts: ServerResolver
+    openSocket: () => OpenUdpSocket
+    onStandingChange: () => void
+  }>
 
 const blueprintOf = (options: PeerOptions, config: PeerConfig | null, probeName: DomainName | null): string =>
   JSON.stringify([options, config === null ? null : { ...config, position: null }, probeName])
@@ -201,6 +210,7 @@ export class PeerSet {
   /** Called within each change of a peer's standing or share. */
   onStandingChange: () => void = () => {}
   readonly #parts: PeerParts
+  #openSocket: OpenUdpSocket = openDgramSocket
   #peers = new Map<string, ProbedPeer>()
   #forward: ProbedPeer | null = null
   #resolvConfs: ResolvConf[] = []
@@ -213,11 +223,17 @@ export class PeerSet {
       ...parts,
       exchanges: new InFlightLimit(maxInFlight),
       hosts: new ServerResolver({ hostsPath: '/etc/hosts', resolveHost: resolveBySystem }, parts.clock),
+      openSocket: () => this.#openSocket,
       onStandingChange: () => {
         this.#revision++
         this.onStandingChange()
       }
     }
+  }
+
+  /** Opens UDP sockets by the C library from now on. */
+  useLibc(libc: Libc): void {
+    this.#openSocket = connectedSockets(libc, openDgramSocket)
   }
 
   /**

@@ -33,6 +33,8 @@ export type ServingParts = Readonly<{
    * meanwhile.
    */
   becomeAble: () => Promise<unknown>
+  /** Hears that datagrams are read by the C library. */
+  useLibc: (libc: Libc) => void
 }>
 
 export class Serving {
@@ -52,6 +54,7 @@ export class Serving {
     const io: ChosenIo =
       config.batching === 'off' ? { udpIo: dgramIo, whyNotBatched: null, libc: null } : await chooseUdpIo(clock)
     if (io.whyNotBatched !== null) log.info({ why: io.whyNotBatched }, 'UDP is read one datagram at a time')
+    if (io.libc !== null) parts.useLibc(io.libc)
     if (!config.takeover) return Serving.#bind(config, parts, io, null, null)
     if (io.libc === null) {
       log.warn('sockets are neither taken over nor handed over: that needs UDP in batches')

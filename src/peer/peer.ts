@@ -26,6 +26,7 @@ import type { AttemptParts } from './server-attempt.ts'
 import { ServerTable, type Server, type ServerHealth } from './server-table.ts'
 import { TcpPool } from './tcp-pool.ts'
 import { UdpPorts } from './udp-ports.ts'
+import type { OpenUdpSocket } from './udp-socket.ts'
 
 export type PeerDependencies = Readonly<{
   clock: Clock
@@ -39,6 +40,8 @@ export type PeerDependencies = Readonly<{
   exchanges?: InFlightLimit
   /** Addresses of servers that are given by name; without it they are never found. */
   hosts?: HostAddresses
+  /** How UDP sockets are opened from now on; by node:dgram where it is not there. */
+  openSocket?: () => OpenUdpSocket
 }>
 
 export type ServerStatus = Readonly<{
@@ -299,7 +302,7 @@ export class Peer {
   #portsOf(server: Server): UdpPorts {
     let ports = this.#ports.get(server.text)
     if (ports === undefined) {
-      ports = new UdpPorts(server, this.#parts.clock, this.stats)
+      ports = new UdpPorts(server, this.#parts.clock, this.stats, this.#parts.openSocket)
       this.#ports.set(server.text, ports)
     }
     return ports

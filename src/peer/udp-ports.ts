@@ -6,7 +6,6 @@
  * questions for a moment only, and none any more as soon as anything comes to it that nobody asked for, or a question
  * stays without an answer: who guesses has to begin anew, and what lies between may have kept a dead way for that port.
  */
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { Cancel, Clock } from '../base/clock.ts'
 import { udpPortLifeMs, udpPortQuestions, udpPortsPerServer } from '../base/limits.ts'
 import { headerOctets, messageId } from '../wire/header.ts'
@@ -15,23 +14,29 @@ import { isResponseTo, type PeerQuery } from './peer-query.ts'
 import type { PeerStats } from './peer-types.ts'
 import { randomId } from './random-id.ts'
 import type { Server } from './server-table.ts'
+import { openDgramSocket, type OpenUdpSocket, type UdpSocket } from './udp-socket.ts'
 
 type Where = Readonly<Pick<Server, 'address' | 'port' | 'family'>>
+
+const openByDgram = (): OpenUdpSocket => openDgramSocket
 
 export class UdpPorts {
   readonly #where: Where
   readonly #clock: Clock
   readonly #stats: PeerStats
+  readonly #openSocket: () => OpenUdpSocket
   /** Those that take new questions. */
   readonly #open: UdpPort[] = []
   readonly #unclosed = new Set<UdpPort>()
   #onAllClosed: (() => void) | null = null
   #isClosed = false
 
-  constructor(where: Where, clock: Clock, stats: PeerStats) {
+  /** @param openSocket tells how sockets are opened now */
+  constructor(where: Where, clock: Clock, stats: PeerStats, openSocket = openByDgram) {
     this.#where = where
     this.#clock = clock
     this.#stats = stats
+    this.#openSocket = openSocket
   }
 
   /** Sends the question; ends with the first response that is to it. Others are counted and waiting goes on. */
@@ -61,7 +66,7 @@ export class UdpPorts {
   #portForOne(): UdpPort {
     const open = this.#open
     if (open.length >= udpPortsPerServer) return open[randomId() % open.length]!
-    const port: UdpPort = new UdpPort(this.#where, this.#stats, {
+    const port: UdpPort = new UdpPort(this.#stats, {
       retired: () => {
         cancelTimer()
         const at = open.indexOf(port)
@@ -75,7 +80,7 @@ export class UdpPorts {
     const cancelTimer: Cancel = this.#clock.after(udpPortLifeMs, () => port.retire())
     open.push(port)
     this.#unclosed.add(port)
-    port.connect()
+    port.connect(this.#openSocket(), this.#where)
     return port
   }
 }
@@ -90,40 +95,28 @@ type PortOwner = Readonly<{
  * One socket. It is connected, so the kernel drops what comes from elsewhere and tells us of a closed port (ICMP).
  */
 class UdpPort {
-  readonly #where: Where
   readonly #stats: PeerStats
   readonly #owner: PortOwner
-  readonly #socket: Socket
+  #socket: UdpSocket | null = null
   /** By id, which no other question of this port has had; null: that one is over, and its answer is of no use. */
   readonly #byId = new Map<number, UdpExchange | null>()
   #waiting = 0
-  #remote: Readonly<{ address: string; port: number }> | null = null
+  #isConnected = false
   #isRetired = false
   #isClosed = false
 
-  constructor(where: Where, stats: PeerStats, owner: PortOwner) {
-    this.#where = where
+  constructor(stats: PeerStats, owner: PortOwner) {
     this.#stats = stats
     this.#owner = owner
-    const { family } = where
-    this.#socket = createSocket({
-      type: family === 4 ? 'udp4' : 'udp6',
-      // Addresses only come here: nothing is looked up, and the socket is bound at once.
-      lookup: (address, _options, callback) => callback(null, address, family)
-    })
-    this.#socket.on('error', (error) => this.fail(errorText(error)))
-    this.#socket.on('connect', () => this.#connected())
-    this.#socket.on('message', (octets, sender) => this.#receive(octets, sender))
   }
 
   /** Where that fails, everybody who comes gets to know why. */
-  connect(): void {
-    try {
-      this.#socket.connect(this.#where.port, this.#where.address)
-    } catch (error) {
-      const why = errorText(error as Error)
-      queueMicrotask(() => this.fail(why))
-    }
+  connect(open: OpenUdpSocket, where: Where): void {
+    this.#socket = open(where, {
+      connected: () => this.#connected(),
+      message: (octets, isFromServer) => this.#receive(octets, isFromServer),
+      failed: (error) => this.fail(errorText(error))
+    })
   }
 
   /** Takes a question, and sends it as soon as the socket is connected. Returns its id. */
@@ -133,13 +126,13 @@ class UdpPort {
     this.#byId.set(id, exchange)
     this.#waiting++
     if (this.#byId.size >= udpPortQuestions) this.retire()
-    if (this.#remote !== null) this.#send(exchange, id)
+    if (this.#isConnected) this.#send(exchange, id)
     return id
   }
 
   /** False where nothing can be sent now. */
   sendAgain(id: number, exchange: UdpExchange): boolean {
-    if (this.#isClosed || this.#remote === null) return false
+    if (this.#isClosed || !this.#isConnected) return false
     this.#send(exchange, id)
     return true
   }
@@ -166,23 +159,16 @@ class UdpPort {
 
   #connected(): void {
     if (this.#isClosed) return
-    this.#remote = this.#socket.remoteAddress()
+    this.#isConnected = true
     for (const [id, exchange] of this.#byId) if (exchange !== null) this.#send(exchange, id)
   }
 
   #send(exchange: UdpExchange, id: number): void {
-    this.#socket.send(exchange.octets(id), this.#sent)
+    this.#socket!.send(exchange.octets(id))
   }
 
-  /** Sending brings what ICMP told of datagrams before too. */
-  readonly #sent = (error: Error | null): void => {
-    if (error !== null) this.fail(errorText(error))
-  }
-
-  #receive(octets: Uint8Array, sender: RemoteInfo): void {
+  #receive(octets: Uint8Array, isFromServer: boolean): void {
     if (this.#isClosed) return
-    // Between bind and connect the port was open to everybody.
-    const isFromServer = this.#remote !== null && isSameEnd(this.#remote, sender)
     const exchange = isFromServer && octets.length >= headerOctets ? this.#byId.get(messageId(octets)) : undefined
     // Nobody waits for it any more.
     if (exchange === null) return
@@ -194,7 +180,7 @@ class UdpPort {
   #close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#socket.close(() => this.#owner.closed())
+    this.#socket!.close(() => this.#owner.closed())
   }
 }
 
@@ -254,14 +240,4 @@ class UdpExchange implements Exchange {
     this.#isOver = true
     this.#port?.leave(this.#id)
   }
-}
-
-type End = Readonly<{ address: string; port: number }>
-
-const isSameEnd = (one: End, other: End): boolean =>
-  one.port === other.port && (one.address === other.address || withoutZone(one.address) === withoutZone(other.address))
-
-const withoutZone = (address: string): string => {
-  const at = address.indexOf('%')
-  return at < 0 ? address : address.slice(0, at)
 }

@@ -11,6 +11,7 @@ export type Libc = Readonly<{
   socket(family: number, type: number, protocol: number): number
   bind(fd: number, name: Uint8Array, octets: number): number
   getsockname(fd: number, name: Uint8Array, octets: Uint8Array): number
+  getpeername(fd: number, name: Uint8Array, octets: Uint8Array): number
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, octets: number): number
   getsockopt(fd: number, level: number, option: number, value: Uint8Array, octets: Uint8Array): number
   connect(fd: number, name: Uint8Array, octets: number): number
@@ -59,6 +60,7 @@ export async function loadLibc(): Promise<Libc> {
     socket: library.func('int socket(int, int, int)'),
     bind: library.func('int bind(int, uint8_t *, uint32_t)'),
     getsockname: library.func('int getsockname(int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
+    getpeername: library.func('int getpeername(int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
     setsockopt: library.func('int setsockopt(int, int, int, uint8_t *, uint32_t)'),
     getsockopt: library.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint8_t *)'),
     connect: library.func('int connect(int, uint8_t *, uint32_t)'),
