@@ -8,7 +8,7 @@ export type UdpSocketEvents = Readonly<{
   connected(): void
   /** A datagram has come. The octets are the hearer's. @param isFromServer else it came before the socket was connected */
   message(octets: Uint8Array, isFromServer: boolean): void
-  /** Nothing can be sent any more, or a datagram sent before found nobody (ICMP). Never within `open` or `send`. */
+  /** Nothing can be sent any more, or a datagram sent before found nobody (ICMP). Never within `send`. */
   failed(error: Error): void
 }>
 
@@ -18,7 +18,7 @@ export type UdpSocket = Readonly<{
   close(onClosed: () => void): void
 }>
 
-/** Opens a socket on a fresh random port of ours. `connected` may be called within. Never throws. */
+/** Opens a socket on a fresh random port of ours. Nothing is called within, and nothing thrown. */
 export type OpenUdpSocket = (server: ServerAddress, events: UdpSocketEvents) => UdpSocket
 
 export const openDgramSocket: OpenUdpSocket = ({ address, port, family }, events) => {

@@ -48,6 +48,7 @@ class Turn {
   ask(): void {
     if (this.#isDue) return
     this.#isDue = true
+    // Runs in this turn of the loop, with all that promises have become due behind it.
     setImmediate(() => {
       this.#isDue = false
     })
@@ -68,7 +69,11 @@ class ConnectedSocket implements Socket {
     this.#name = socketName(server.address, server.port)
     try {
       this.#open(server)
-      events.connected()
+      // As with node:dgram what is under way now goes first: a datagram that is sent again before one that asks why.
+      queueMicrotask(() => {
+        if (this.#socket !== null) events.connected()
+      })
+      parts.turn.ask()
     } catch (error) {
       this.#fail(error as Error)
     }
