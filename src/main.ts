@@ -231,7 +231,9 @@ export class RunningServer {
 
   /** Reads the configuration file now, as after SIGHUP. */
   async reload(): Promise<void> {
-    this.#watcher?.check()
+    const isNew = this.#watcher?.check() === true
+    // Who asked for it hears of it also where the file is as it was, or was seen to change a moment before.
+    this.log.info({ file: this.#config.file, isNew }, 'the configuration file was read again, as asked')
     await this.#reloading
   }
 

@@ -48,9 +48,9 @@ export class ConfigWatcher {
     this.#watch.close()
   }
 
-  /** Reads the file now, as an operator who sends SIGHUP expects. */
-  check(): void {
-    if (!this.#isClosed) this.#read()
+  /** Reads the file now, as an operator who sends SIGHUP expects; whether there was something new to tell. */
+  check(): boolean {
+    return !this.#isClosed && this.#read()
   }
 
   #readSoon(): void {
@@ -58,22 +58,23 @@ export class ConfigWatcher {
     if (!this.#isClosed) this.#cancel = this.#options.clock.after(settleMs, () => this.#read())
   }
 
-  #read(): void {
+  #read(): boolean {
     const { file, load, onLoaded, onProblem } = this.#options
     let content: FileText | null = null
     try {
       content = readConfigFile(file)
-      if (content.hash === this.#told) return
+      if (content.hash === this.#told) return false
       this.#told = content.hash
       onLoaded(parseConfig(content, file, load))
       this.stats.loaded++
     } catch (error) {
       const problem = error instanceof ConfigError ? error : internalError(file, error)
-      if (content === null && problem.message === this.#told) return
+      if (content === null && problem.message === this.#told) return false
       if (content === null) this.#told = problem.message
       this.stats.refused++
       onProblem(problem)
     }
+    return true
   }
 }
 

@@ -228,7 +228,11 @@ test('serve follows its configuration and ends as it is told', async (t) => {
       adminUrl = `http://127.0.0.1:${admin!.port}`
       break
     }
-    child.stdout.resume()
+    const askedFor: boolean[] = []
+    lines.on('line', (line) => {
+      const { msg, isNew } = JSON.parse(line) as { msg: string; isNew?: boolean }
+      if (msg === 'the configuration file was read again, as asked') askedFor.push(isNew!)
+    })
     const until = async (is: (status: StatusJson) => boolean): Promise<StatusJson> => {
       for (let tries = 0; tries < 2_400; tries++) {
         const status = (await (await fetch(`${adminUrl}/api/v1/status`)).json()) as StatusJson
@@ -252,8 +256,11 @@ test('serve follows its configuration and ends as it is told', async (t) => {
     const shown = await run(['status', '--admin', adminUrl])
     t.match(shown, { code: 0, out: /1 refused\n +[^\n]*config\.yaml:7:1: [^\n]*did you mean `policies`/ })
     replace(`${content}policies: [{name: p, dnsName: default.svc.cluster.local, targets: [local]}]\n`)
-    child.kill('SIGHUP')
     t.match(await until(({ policies }) => policies === 1), { config: { reloadsTaken: 1, problems: [] } })
+    t.same(askedFor, [], 'nobody asked for that')
+    child.kill('SIGHUP')
+    await until(() => askedFor.length > 0)
+    t.same(askedFor, [false], 'read again, and found as it was')
     const ended = new Promise((done) => void child.once('close', (code) => done(code)))
     child.kill('SIGTERM')
     t.equal(await ended, 0)

@@ -3,17 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Test } from 'tap'
+import type { Clock } from '../../src/base/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { ConfigWatcher } from '../../src/config/reload.ts'
 import { giveUpAfter, loopClock, sleep } from '../support/loop-clock.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 
 const load = { home: '/home/user' }
 const right = (name: string): string => `cluster: {name: ${name}, source: {manifests: [m]}}\n`
 const wrong = 'cluster: {nam: x}\n'
 
 /** A watcher on a file that is there, with everything it told; `next` waits for one more thing to be told. */
-function watching(t: Test, file: string, refuse: (name: string) => void = () => {}) {
+function watching(t: Test, file: string, options: { refuse?: (name: string) => void; clock?: Clock } = {}) {
+  const { refuse, clock = loopClock } = options
   const told: string[] = []
   let wake: (() => void) | null = null
   const tell = (what: string): void => {
@@ -23,10 +26,10 @@ function watching(t: Test, file: string, refuse: (name: string) => void = () => 
   const watcher = new ConfigWatcher({
     file,
     load,
-    clock: loopClock,
+    clock,
     hash: loadConfig(file, load).hash,
     onLoaded(config) {
-      refuse(config.cluster.name)
+      refuse?.(config.cluster.name)
       tell(config.cluster.name)
     },
     onProblem: (error) => tell(error.problems.map(({ message }) => message).join(', '))
@@ -78,6 +81,23 @@ void test('ConfigWatcher tells each new content once, and each mistake once', as
   t.equal(told.length, before, 'nothing after close')
 })
 
+void test('ConfigWatcher.check reads at once, and says whether there was something new', async (t) => {
+  const file = join(temporaryFolder(t), 'peerdns.yaml')
+  writeFileSync(file, right('a'))
+  // Time stands still: what a watch of the file sees, it would tell later.
+  const { watcher, told } = watching(t, file, { clock: new ManualClock() })
+  t.equal(watcher.check(), false)
+  writeFileSync(file, right('b'))
+  t.equal(watcher.check(), true)
+  writeFileSync(file, wrong)
+  t.equal(watcher.check(), true)
+  t.equal(watcher.check(), false, 'told once')
+  t.match(told, ['b', /unknown key `nam`/])
+  watcher.close()
+  writeFileSync(file, right('c'))
+  t.equal(watcher.check(), false, 'nothing after close')
+})
+
 void test('ConfigWatcher follows a ConfigMap through many swaps', async (t) => {
   const folder = temporaryFolder(t)
   const swap = (name: string): void => {
@@ -96,10 +116,12 @@ void test('ConfigWatcher follows a ConfigMap through many swaps', async (t) => {
 void test('ConfigWatcher finds a change made before it watched, and survives whoever takes the configuration over', async (t) => {
   const file = join(temporaryFolder(t), 'peerdns.yaml')
   writeFileSync(file, right('a'))
-  const { told, next } = watching(t, file, (name) => {
-    if (name === 'refused')
-      throw new ConfigError([{ file, line: 1, column: 1, path: '', message: 'not while running' }])
-    if (name === 'bug') throw new TypeError('a bug')
+  const { told, next } = watching(t, file, {
+    refuse: (name) => {
+      if (name === 'refused')
+        throw new ConfigError([{ file, line: 1, column: 1, path: '', message: 'not while running' }])
+      if (name === 'bug') throw new TypeError('a bug')
+    }
   })
   t.equal(await next(() => writeFileSync(file, right('b'))), 'b', 'written in the same moment')
   t.equal(await next(() => writeFileSync(file, right('refused'))), 'not while running')
