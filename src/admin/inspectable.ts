@@ -141,6 +141,8 @@ export type SimulationQuestion = Readonly<{
 export type SimulatedOrder = Readonly<{
   /** Ids of the targets that are asked, first one first, without what is drawn for each name and client. */
   order: readonly string[]
+  /** Ids of those among them that are only asked when no other one can be reached. */
+  reserves: readonly string[]
   /** Ids of those that count as unreachable. */
   leftOut: readonly string[]
   /** Share of names and clients that each target is asked first for. */

@@ -2,6 +2,8 @@
 export type SimulatedOrderJson = Readonly<{
   /** Ids of the targets that are asked, first one first. */
   order: readonly string[]
+  /** Ids of those among them that are only asked when no other one can be reached. */
+  reserves: readonly string[]
   /** Ids of those that count as unreachable. */
   leftOut: readonly string[]
   /** Share (0 to 1) of names and clients that each target is asked first for. */

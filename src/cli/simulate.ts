@@ -62,8 +62,8 @@ function namesText({ down, staleForSeconds, areExamples, names }: SimulationJson
   return `${about}${table(['NAME', 'TYPE', 'NOW', ...(isIf ? ['THEN'] : [])], rows)}`
 }
 
-const orderText = ({ order, leftOut }: SimulatedOrderJson): string =>
-  `${order.join(', ') || 'nobody'}${leftOut.length === 0 ? '' : ` (left out: ${leftOut.join(', ')})`}`
+const orderText = ({ order, reserves, leftOut }: SimulatedOrderJson): string =>
+  `${order.map((id) => (reserves.includes(id) ? `${id} (reserve)` : id)).join(', ') || 'nobody'}${leftOut.length === 0 ? '' : ` (left out: ${leftOut.join(', ')})`}`
 
 const nobodyText = (staleForSeconds: number): string =>
   staleForSeconds === 0

@@ -125,8 +125,11 @@ function presentOrder(parts: Parts, policy: Policy, clientAddress: string): Simu
   // Where the client is decides with `geo`; what is drawn for each name and client stands in the shares.
   const order = policy.select === 'geo' ? orderFor(parts, policy, clientAddress) : policyOrder(parts, policy)
   const { asked, leftOut } = shownOrder(parts, policy, order)
+  const reserves = asked.filter((target) => policy.targets[target]!.weight === 0)
   return {
     order: asked.map(id),
+    // If there is nobody but them, they are those in use.
+    reserves: reserves.length === asked.length ? [] : reserves.map(id),
     leftOut: leftOut.map(id),
     firstShares: firstShares(parts, policy)
   }

@@ -171,6 +171,8 @@ peers: {a: {servers: ["127.0.0.1:1"]}}`,
   t.match(list, new RegExp(`\\nopen +open\\.example\\. +${both},addresses:10\\.9\\.0\\.9 `), 'its answer is final')
   t.match(list, new RegExp(`\\nalone +alone\\.example\\. +${both} `), 'nobody has better')
   t.match(list, new RegExp(`\\nbacked +backed\\.example\\. +${both},addresses:10\\.9\\.0\\.9 \\(reserve\\) `))
+  t.match(await run('simulate backed'), new RegExp(`\\norder now +${both}, addresses:10\\.9\\.0\\.9 \\(reserve\\)\\n`))
+  t.match(await run('simulate reserve'), /\norder now +addresses:10\.9\.0\.9, addresses:10\.9\.0\.10 \(reserve\)\n/)
   t.match(await run('simulate backed --name x.backed.example'), / A 10\.9\.0\.7, A 10\.9\.0\.8 from /, 'so it answers')
   t.match(list, /\nreserve +\S+ +addresses:10\.9\.0\.9,addresses:10\.9\.0\.10 \(reserve\) /)
   t.match(list, /\npeered +\S+ +nobody +first /)
