@@ -1,6 +1,7 @@
 /** One peerdns that mirrors another: cluster A's zone on cluster B, whole, followed, and answered as A answers. */
 import { test } from 'tap'
-import { nameToText } from '../../src/wire/name.ts'
+import { RRTYPE } from '../../src/wire/iana.ts'
+import { isAtOrBelow, nameToText, parseName } from '../../src/wire/name.ts'
 import { ask, clusterB, startInProcess, until, type InProcessServer, type Reply } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
 import { backendObjects, backendQuestions } from './backend-of-a.ts'
@@ -111,4 +112,27 @@ void test('what is told beside records, and what is hidden, reaches copies after
   t.ok(await until(async () => (await ask(b, pod)).rcode === 'NXDOMAIN', 10_000), 'no pods any more')
   t.not(a.server.view.zones.zone.serial, before, 'by another serial')
   t.equal((await ask(b, 'web.backend.svc.cluster.local')).text, '10.0.1.20')
+})
+
+void test('a change that comes with copies that overlap counts once', async (t) => {
+  const a = await startInProcess(t, clusterA(), { objects: objects(['10.0.1.20']) })
+  const wider = '- {name: wider, dnsName: svc.cluster.local, targets: [a, local]}\n'
+  const b = await startInProcess(t, configB(a.port, true).replace('policies:\n', `policies:\n${wider}`))
+  const web = parseName('web.backend.svc.cluster.local')
+  const copies = () => b.server.mirrors.copies().filter(({ zone }) => isAtOrBelow(web, zone.apex))
+  const have = (address: string): boolean =>
+    copies().every(
+      ({ zone }) =>
+        zone
+          .rrset(web, RRTYPE.A)
+          ?.rdata.map((octets) => octets.join('.'))
+          .join() === address
+    )
+  t.ok(await until(() => isLive(b) && copies().length >= 2 && have('10.0.1.20')), 'they have come')
+  const counted = () => b.server.freshness.stats.peerSeconds.get('a')?.counts.reduce((sum, count) => sum + count, 0)
+  t.equal(counted(), undefined)
+  a.writeObjects(objects(['10.0.1.21']))
+  t.ok(await until(() => have('10.0.1.21')), 'all have the change')
+  t.equal(b.server.freshness.changesOf(web).length, 1)
+  t.equal(counted(), 1)
 })
