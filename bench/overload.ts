@@ -141,6 +141,7 @@ function demandsOf({ maximum, overload, recovery, samples, restRssOctets }: Figu
   const { sent, lost, maxLatencyMs } = recovery
   return demandsOn({
     maximum,
+    offeredPerSecond: overload.sent / overload.seconds,
     answeredPerSecond: overload.completed / overload.seconds,
     longestMs: overload.maxLatencyMs,
     meanMs: overload.meanLatencyMs,

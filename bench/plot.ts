@@ -24,7 +24,7 @@ const labelLeft = 16
 const cpuLeft = 118
 const cpuRight = 470
 const p99Left = 560
-const p99Right = 812
+const p99Right = 800
 const barHeight = 13
 const rowHeight = 17
 const top = 78
@@ -35,8 +35,8 @@ const bottom = 30
 const mostMicroseconds = 40
 const cpuTicks = [0, 10, 20, 30, 40]
 const leastMs = 0.05
-const mostMs = 50
-const p99Ticks = [0.1, 1, 10]
+const mostMs = 500
+const p99Ticks = [0.1, 1, 10, 100]
 
 const style = `
 text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328; }
@@ -133,7 +133,7 @@ function row(runs: ServerRuns, rate: number, y: number): string[] {
     parts.push(
       `<line class="spread${kind === 'own' ? ' dot-own' : ''}" x1="${low.toFixed(1)}" x2="${high.toFixed(1)}" y1="${middle}" y2="${middle}"/>`,
       `<circle class="${kind}" cx="${at.toFixed(1)}" cy="${middle}" r="4.5"/>`,
-      `<text class="small" x="${(high + 8).toFixed(1)}" y="${baseline}">${p99.median < 10 ? p99.median.toFixed(2) : p99.median.toFixed(1)}</text>`
+      `<text class="small" x="${width - 8}" y="${baseline}" text-anchor="end">${p99.median < 10 ? p99.median.toFixed(2) : p99.median.toFixed(1)}</text>`
     )
   }
   return parts

@@ -2,6 +2,7 @@
 import type { OtherResults } from './aims.ts'
 import type { BenchReport } from './joined.ts'
 import { aimsTable, summaryOf } from './summary.ts'
+import { markdownTable, milliseconds, missing, wholeText } from './tables.ts'
 
 const begin = '<!-- Made by `npm run bench -- --draw --readme`. -->'
 const end = '<!-- Until here. -->'
@@ -24,15 +25,39 @@ const versionsText = ({ throughput }: BenchReport): string => {
     .join(', ')}.`
 }
 
+function latencyTable({ latency }: BenchReport): string {
+  const [first] = latency?.results ?? []
+  if (latency === null || first === undefined) return ''
+  const { commit } = latency.measured
+  return `${markdownTable(
+    [`uncached peered name, p50 / p99 ms, ${commit}`, ...first.rows.map(({ title }) => title)],
+    latency.results.map(({ roundTripMs, rows }) => [
+      `${roundTripMs} ms between clusters`,
+      ...rows.map(({ p50Ms, p99Ms }) => `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)}`)
+    ])
+  )}\n`
+}
+
+function startText({ start }: BenchReport): string {
+  if (start === null) return ''
+  const figures = start.rows.map(
+    ({ title, input, tookMs }) => `${title}, ${input}: ${tookMs === null ? missing : wholeText(tookMs.median)} ms`
+  )
+  return `From executing the program to the first right answer, ${start.measured.commit}: ${figures.join('; ')}.\n`
+}
+
 export const readmePart = (report: BenchReport, others: OtherResults): string =>
   [
-    begin,
-    '',
+    `${begin}\n`,
     `${measuredText(report)}\n${versionsText(report)}\n`,
     aimsTable(report, others),
     summaryOf(report),
+    latencyTable(report),
+    startText(report),
     end
-  ].join('\n')
+  ]
+    .filter((part) => part !== '')
+    .join('\n')
 
 /** @throws Error where the text has no place for it */
 export function withFigures(readme: string, part: string): string {

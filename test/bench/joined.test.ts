@@ -149,6 +149,7 @@ test('demandsOn judges what an overload did', async (t) => {
   const sample = { rssOctets: 100, healthMs: 2, answerMs: 1 }
   const good = {
     maximum: 1_000,
+    offeredPerSecond: 2_000,
     answeredPerSecond: 950,
     longestMs: 270,
     meanMs: 20,
@@ -160,6 +161,7 @@ test('demandsOn judges what an overload did', async (t) => {
     demandsOn({ ...good, ...figures }).flatMap(({ what, isMet }) => (isMet ? [] : [what]))
   t.same(missed({}), [])
   t.same(missed({ answeredPerSecond: 900 }), ['answered, by the maximum'])
+  t.same(missed({ offeredPerSecond: 1_400 }), ['answered, by the maximum'], 'that was no overload')
   t.same(missed({ longestMs: 501 }), ['latency of what was answered'])
   t.same(missed({ samples: [sample, { ...sample, rssOctets: 111 }] }), ['RSS, by that before'])
   t.same(missed({ samples: [] }), ['`/healthz` answers'], 'nobody asked')
