@@ -185,6 +185,8 @@ export class RunningServer {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
+      // An API server takes a moment to answer: it is asked before there are sockets.
+      if (this.#view.kind === 'kubernetes') this.#startFirstView()
       const { dataPlane, inspect } = this
       const useLibc = (libc: Libc): void => this.peers.useLibc(libc)
       const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble, useLibc }

@@ -44,14 +44,22 @@ export function addressOctets(address: string): string {
 
 /** Of an IPv4 address in canonical spelling, read digit by digit: each endpoint has one. */
 function ipv4Octets(address: string): string {
-  if (!plainIPv4.test(address)) throw new TypeError(`not a canonical address: ${address}`)
-  const octets = [0, 0, 0, 0]
-  for (let at = 0, place = 0; at < address.length; at++) {
+  let bits = 0
+  let octet = 0
+  let dots = 0
+  for (let at = 0; at < address.length; at++) {
     const code = address.charCodeAt(at)
-    if (code === dot) place++
-    else octets[place] = octets[place]! * 10 + code - zero
+    if (code === dot) {
+      bits = (bits << 8) | octet
+      octet = 0
+      dots++
+    } else {
+      octet = octet * 10 + code - zero
+      if (!(code >= zero && octet <= 255)) dots = 4
+    }
   }
-  return String.fromCharCode(octets[0]!, octets[1]!, octets[2]!, octets[3]!)
+  if (dots !== 3) throw new TypeError(`not a canonical address: ${address}`)
+  return String.fromCharCode(bits >>> 16, (bits >> 8) & 255, bits & 255, octet)
 }
 
 /**

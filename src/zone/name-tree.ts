@@ -53,6 +53,9 @@ export class NameTree {
   /** The node that the last new name was put below: names of one Service come one after the other. */
   #lastParent: Readonly<{ name: DomainName; node: NameNode }> | null = null
 
+  /** The nodes that hold names in the map which may spell an address, or held some. */
+  readonly #spelled = new Set<NameNode>()
+
   /** Begins with the apex alone, which always exists. */
   constructor(apex: DomainName) {
     this.#apex = apex
@@ -123,7 +126,7 @@ export class NameTree {
     for (const address of addresses) {
       const compact = node.compact ?? new CompactHosts(ttlSeconds)
       const isFit = compact instanceof CompactHosts && compact.ttlSeconds === ttlSeconds
-      if (!isFit || (hasOthers(node) && this.#entries.has(dashedName(address, owner)))) {
+      if (!isFit || (this.#spelled.has(node) && this.#entries.has(dashedName(address, owner)))) {
         this.put(hostRRset(address, hosts))
         continue
       }
@@ -144,7 +147,7 @@ export class NameTree {
       }
       const compact = node.compact ?? new CompactPointers(ttlSeconds, this.#texts)
       const isFit = compact instanceof CompactPointers && compact.ttlSeconds === ttlSeconds
-      if (!isFit || (hasOthers(node) && this.#entries.has(reversedName(address)))) {
+      if (!isFit || (this.#spelled.has(node) && this.#entries.has(reversedName(address)))) {
         this.put(hostPointer(address, hosts))
         continue
       }
@@ -234,6 +237,7 @@ export class NameTree {
     const rrset = node?.compact?.rrset(name) ?? null
     if (node === null || rrset === null) return undefined
     this.#takeOut(name, node)
+    this.#spelled.add(node)
     this.#entries.set(name, rrset)
     return rrset
   }
@@ -267,7 +271,9 @@ export class NameTree {
   #add(name: DomainName, entry: NameEntry): void {
     this.#entries.set(name, entry)
     this.#noteExistence(name, true)
-    this.#parent(name).children += 1
+    const parent = this.#parent(name)
+    parent.children += 1
+    if (mayBeAddress(name)) this.#spelled.add(parent)
   }
 
   /** The node one label above, made where there is none. */
@@ -281,6 +287,7 @@ export class NameTree {
   }
 
   #prune(name: DomainName, node: NameNode): void {
+    if (node.children === 0) this.#spelled.delete(node)
     if (node.isNamed || node.children > 0 || name === this.#apex) return
     if (node.answers.length === 0) this.#delete(name)
     else if (node.answers.length === 1 && node.alias === null) this.#entries.set(name, node.answers[0]!)
@@ -303,9 +310,6 @@ export class NameTree {
     if (!this.#existence.delete(name)) this.#existence.set(name, exists)
   }
 }
-
-/** Whether names right below are held in the map. */
-const hasOthers = ({ children, compact }: NameNode): boolean => children !== (compact === null ? 0 : compact.size)
 
 /** Whether a name is one label longer than another one that it ends with. */
 const isRightBelow = (name: DomainName, parent: DomainName): boolean =>

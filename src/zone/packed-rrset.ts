@@ -98,8 +98,14 @@ export class PackedRRset implements RRset {
 export function packText(owner: DomainName, rdata: readonly string[]): string {
   if (rdata.length === 1) return rdata[0]!
   const parts: string[] = []
+  let shared = 0
+  let end = ''
   for (const record of rdata) {
-    const shared = sharedOctets(record, owner)
+    // Mostly one record ends as the one before it does.
+    if (shared === 0 || !record.endsWith(end) || isSharedAt(record, owner, shared)) {
+      shared = sharedOctets(record, owner)
+      end = owner.slice(owner.length - shared)
+    }
     parts.push(String.fromCharCode(record.length >> 8, record.length & 0xff, shared))
     parts.push(shared === 0 ? record : record.slice(0, record.length - shared))
   }
@@ -120,12 +126,16 @@ export function packRRset(rrset: RRset): PackedRRset {
 }
 
 function sharedOctets(record: string, owner: DomainName): number {
-  const most = Math.min(record.length, owner.length)
   let shared = 0
-  while (shared < most && record.charCodeAt(record.length - 1 - shared) === owner.charCodeAt(owner.length - 1 - shared))
-    shared++
+  while (isSharedAt(record, owner, shared)) shared++
   return shared < minSharedOctets ? 0 : shared
 }
+
+/** Whether the octet before the last so many ones is the same in both. */
+const isSharedAt = (record: string, owner: DomainName, fromEnd: number): boolean =>
+  fromEnd < record.length &&
+  fromEnd < owner.length &&
+  record.charCodeAt(record.length - 1 - fromEnd) === owner.charCodeAt(owner.length - 1 - fromEnd)
 
 function countRecords(text: string): number {
   let records = 0
