@@ -5,12 +5,21 @@
  */
 
 // Zones that come in by transfer.
-/**
- * Records and octets of one transfer; above them it is ended, and the last good version stays. A record with a name of
- * its own takes some 400 octets here: such a zone has to fit a pod of 512 MiB beside everything else.
- */
+/** Records and octets of one transfer, at most; above them it is ended, and the last good version stays. */
 export const incomingTransferRecords = 1_000_000
 export const incomingTransferOctets = 128 * 1024 * 1024
+/**
+ * Octets of the heap's limit for each record and each octet of a transfer: a zone that comes whole stands beside its last
+ * version, each with some 270 octets for a record with a name of its own, and everything else has to fit, too.
+ */
+const heapOctetsPerRecord = 800
+const heapOctetsPerOctet = 4
+
+/** What one transfer may bring in a process whose heap ends at `heapOctets`; more would end the process. */
+export const incomingTransferLimits = (heapOctets: number): Readonly<{ records: number; octets: number }> => ({
+  records: Math.min(incomingTransferRecords, Math.floor(heapOctets / heapOctetsPerRecord)),
+  octets: Math.min(incomingTransferOctets, Math.floor(heapOctets / heapOctetsPerOctet))
+})
 /** Records of one RRset: no more fit a message of 64 KiB, so nobody could be answered with them. */
 export const incomingRRsetRecords = 4_096
 /** Records of the deltas of one incremental transfer, which are applied in one go; above it the whole zone is taken. */

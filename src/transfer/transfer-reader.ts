@@ -5,18 +5,16 @@
  * Whole zones are handed on as they come, so nothing is held here but the deltas of an incremental transfer, which are
  * bounded. Nobody but the sender vouches for what is handed on: it may still turn out to be cut off.
  */
-import {
-  incomingDeltaRecords,
-  incomingDeltas,
-  incomingTransferOctets,
-  incomingTransferRecords
-} from '../base/transfer-limits.ts'
+import { getHeapStatistics } from 'node:v8'
+import { incomingDeltaRecords, incomingDeltas, incomingTransferLimits } from '../base/transfer-limits.ts'
 import { CLASS, OPCODE, RCODE, rcodeToText, RRTYPE } from '../wire/iana.ts'
 import type { Message } from '../wire/message.ts'
 import { isAtOrBelow, nameToText, type DomainName } from '../wire/name.ts'
 import { readSoa } from '../wire/rdata.ts'
 import type { ResourceRecord } from '../wire/rr.ts'
 import { isLaterSerial } from '../zone/serial.ts'
+
+const ofThisProcess = incomingTransferLimits(getHeapStatistics().heap_size_limit)
 
 /**
  * Why a transfer is of no use.
@@ -93,8 +91,8 @@ export class TransferReader {
 
   constructor(options: TransferReaderOptions) {
     this.#options = options
-    this.#maxRecords = options.limits?.records ?? incomingTransferRecords
-    this.#maxOctets = options.limits?.octets ?? incomingTransferOctets
+    this.#maxRecords = options.limits?.records ?? ofThisProcess.records
+    this.#maxOctets = options.limits?.octets ?? ofThisProcess.octets
     this.#maxDeltaRecords = options.limits?.deltaRecords ?? incomingDeltaRecords
   }
 
