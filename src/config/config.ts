@@ -32,11 +32,11 @@ export type Config = Readonly<{
   cache: CacheConfig
   /** Threads that answer queries; 1: the main thread alone. */
   threads: number
-  /** How long queries are still taken after SIGTERM. */
   /** Whether datagrams are read and sent in batches where that works. */
   batching: 'auto' | 'off'
   /** Whether sockets are taken over from the process that has them, and given to the one that comes after us. */
   takeover: boolean
+  /** How long queries are still taken after SIGTERM. */
   lameDuckMs: number
   overrides: OverridesConfig
   log: LogConfig
