@@ -4,6 +4,7 @@
  * Units are in the key names; ages and durations are in milliseconds, TTLs in seconds. Names and RDATA are in
  * presentation format, names with their last dot. What is not known is null.
  */
+import type { ConfigProblem } from '../config/problem.ts'
 import type { ResourceHealth, SourceClustersHealth } from './inspectable.ts'
 
 /** `doubtful`: probes are answered, questions of clients are not. */
@@ -12,18 +13,7 @@ export type Health = 'up' | 'down' | 'unknown' | 'doubtful'
 export type RecordJson = Readonly<{ name: string; type: string; ttlSeconds: number; data: string }>
 
 /** Line and column count from 1. */
-export type ConfigProblemJson = Readonly<{
-  file: string
-  line: number
-  column: number
-  /** Where in the configuration: `policies[0].targets[1]`; empty for the file as a whole. */
-  path: string
-  message: string
-  /** The right key or word that is most like the wrong one. */
-  nearest?: string
-  /** What would be right here. */
-  expected?: string
-}>
+export type ConfigProblemJson = ConfigProblem
 
 export type StatusJson = Readonly<{
   cluster: string

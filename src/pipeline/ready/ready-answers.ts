@@ -7,6 +7,7 @@
  * leaving the cache or expiring, a copy of a peer's zone being exchanged or losing its peer, a change of a target's standing, a zone that comes or goes, and every exchange of Parts. Nothing is allocated for a
  * query that is answered here, and everything is counted as it is elsewhere.
  */
+import { fnv1a, fnvOffset } from '../../base/fnv1a.ts'
 import { readyAnswerOctets, readyAnswerSlots } from '../../base/limits.ts'
 import type { CachedAnswer } from '../../cache/answer-cache.ts'
 import type { ClientWords } from '../../server/mmsg/message-batch.ts'
@@ -311,9 +312,7 @@ export class ReadyAnswers {
 const isSameCopy = (mirror: MirroredZone, copyNumber: number): boolean =>
   mirror.copyNumber === copyNumber && mirror.copy!.coverage.isWhole && mirror.isLive()
 
-/** FNV-1a over the name. */
 function bucketOf(name: string): number {
-  let hash = 0x811c9dc5
-  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
+  const hash = fnv1a(fnvOffset, name, 0, name.length)
   return (hash ^ (hash >>> 16)) & (nameVersions - 1)
 }
