@@ -126,7 +126,8 @@ export async function runDnsperf(options: DnsperfOptions): Promise<DnsperfRun> {
   if (code !== 0)
     throw new Error(`dnsperf ended with ${code}: ${readFileSync(stderrFile, 'utf8').trim().slice(0, 500)}`)
   const text = readFileSync(stdoutFile, 'latin1')
-  // The statistics are among the last few lines, behind megabytes of responses; over TCP `Connection Statistics:` follow.
+  // The statistics are among the last few lines, behind megabytes of responses; over TCP `Connection Statistics:`
+  // follow.
   const summary = parseSummary(text.slice(Math.max(0, text.lastIndexOf('\nStatistics:'))))
   return { ...summary, latency: isTimed ? latencyOf(parseLatencies(text)) : null }
 }

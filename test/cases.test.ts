@@ -1,6 +1,7 @@
 /**
  * The tables in test/cases, over UDP and TCP, in all three pod modes, each row one assertion; only what the RFC or the
- * specification says counts (`--strict`). One mode has workers. The runner is Python, so that no code of ours judges our octets.
+ * specification says counts (`--strict`). One mode has workers. The runner is Python, so that no code of ours judges
+ * our octets.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
  * CPU per query, latency under a fixed load, and the maximum, of several servers that take turns.
  *
- * All servers of one fleet run all the time, bound to one core, and dnsperf is bound to another. In every round each workload and
- * load goes to one server after the other, so that what else the machine does hits all of them.
+ * All servers of one fleet run all the time, bound to one core, and dnsperf is bound to another. In every round each
+ * workload and load goes to one server after the other, so that what else the machine does hits all of them.
  */
 import { isAsExpected, Asker } from '../ask.ts'
 import type { Child } from '../children.ts'
@@ -15,7 +15,10 @@ import { isEcho, type ServerId, type ServerPlan } from '../rivals/server-plan.ts
 import type { Workload, WorkloadId } from '../workloads.ts'
 import { endOfLog, type Workspace } from '../workspace.ts'
 
-/** Queries under way at a fixed rate: enough for a pause of some milliseconds, few enough for everybody's receive buffer. */
+/**
+ * Queries under way at a fixed rate: enough for a pause of some milliseconds, few enough for everybody's receive
+ * buffer.
+ */
 const outstandingAtRate = 200
 /** Queries under way when the maximum is looked for; halved while more than `maxLostShare` of them are lost. */
 const outstandingAtMaximum = 100
@@ -24,8 +27,8 @@ const leastOutstanding = 25
 const checkedQuestions = 1_000
 const maxLostShare = 0.001
 /**
- * Caches, and the compilers of those whose code is compiled while it runs, are part of every server's life, but not of a
- * run of some seconds: on one core, V8's compilers take it from the server for milliseconds in the first seconds.
+ * Caches, and the compilers of those whose code is compiled while it runs, are part of every server's life, but not of
+ * a run of some seconds: on one core, V8's compilers take it from the server for milliseconds in the first seconds.
  */
 const warmUpSeconds = 1
 const warmUpSecondsOfNode = 4

@@ -1,6 +1,6 @@
 /**
- * What one answer costs from query octets to response octets, without any socket: as it lies ready, and worked out anew;
- * `node bench/micro/answer.ts`. CPU time; the best of several rounds counts.
+ * What one answer costs from query octets to response octets, without any socket: as it lies ready, and worked out
+ * anew; `node bench/micro/answer.ts`. CPU time; the best of several rounds counts.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,6 @@
-/** How the health of an address is checked, as operators write it: `tcp:8080`, `http:8080/healthz`, `https:8443/ready`. */
+/**
+ * How the health of an address is checked, as operators write it: `tcp:8080`, `http:8080/healthz`, `https:8443/ready`.
+ */
 import { inBackticks, TextError } from './errors.ts'
 
 export type EndpointCheck = Readonly<{

@@ -1,8 +1,8 @@
 /**
  * Counts of values in fixed buckets, for the metrics page.
  *
- * A value costs two comparisons where it falls into the bucket of the one before, else one a bucket, and a store: nothing
- * is allocated after the construction.
+ * A value costs two comparisons where it falls into the bucket of the one before, else one a bucket, and a store:
+ * nothing is allocated after the construction.
  */
 export class Histogram {
   /** Upper bounds of the buckets, each included in its bucket; values above the last one have a bucket of their own. */

@@ -9,8 +9,8 @@
 export const incomingTransferRecords = 1_000_000
 export const incomingTransferOctets = 128 * 1024 * 1024
 /**
- * Octets of the heap's limit for each record and each octet of a transfer: a zone that comes whole stands beside its last
- * version, each with some 270 octets for a record with a name of its own, and everything else has to fit, too.
+ * Octets of the heap's limit for each record and each octet of a transfer: a zone that comes whole stands beside its
+ * last version, each with some 270 octets for a record with a name of its own, and everything else has to fit, too.
  */
 const heapOctetsPerRecord = 800
 const heapOctetsPerOctet = 4

@@ -115,8 +115,8 @@ export class AnswerCache {
   }
 
   /**
-   * Counts a fresh answer that was given out by somebody who kept hold of it, as `get` does. Its place in the order of use
-   * is renewed once a second at the most.
+   * Counts a fresh answer that was given out by somebody who kept hold of it, as `get` does. Its place in the order of
+   * use is renewed once a second at the most.
    */
   countUse(key: AnswerKey, entry: CachedAnswer, nowMs: number): void {
     if (nowMs - entry.renewedAtMs >= renewEveryMs) {
@@ -128,7 +128,9 @@ export class AnswerCache {
     this.ageSeconds.observe(Math.max(0, nowMs - entry.storedAtMs) / 1000)
   }
 
-  /** Calls back with the key of each entry as it leaves (`isHeld`), one listener only; the function returned ends that. */
+  /**
+   * Calls back with the key of each entry as it leaves (`isHeld`), one listener only; the function returned ends that.
+   */
   onGone(listener: (key: AnswerKey) => void): () => void {
     this.#onGone = listener
     return () => {

@@ -1,4 +1,7 @@
-/** What a policy does, and would do if peers were down: from what is known and cached now, without touching what is served. */
+/**
+ * What a policy does, and would do if peers were down: from what is known and cached now, without touching what is
+ * served.
+ */
 import type { SimulatedOrder, Simulation, SimulationQuestion } from '../admin/inspectable.ts'
 import { StaleRefresh } from '../cache/stale-refresh.ts'
 import { simulatedDraws, simulatedNames } from '../base/limits.ts'

@@ -6,7 +6,9 @@ export type ServerAddress = Readonly<{ address: string; port: number; family: 4 
 export type UdpSocketEvents = Readonly<{
   /** Questions can be sent from now on. */
   connected(): void
-  /** A datagram has come. The octets are the hearer's. @param isFromServer else it came before the socket was connected */
+  /**
+   * A datagram has come. The octets are the hearer's. @param isFromServer else it came before the socket was connected
+   */
   message(octets: Uint8Array, isFromServer: boolean): void
   /** Nothing can be sent any more, or a datagram sent before found nobody (ICMP). Never within `send`. */
   failed(error: Error): void

@@ -7,7 +7,10 @@ import { answerOf, unlimitedTtlSeconds, type Answer } from './answer.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
 
-/** TTL of a stale answer in seconds: long enough to spare the dead target, short enough to notice its return. RFC 8767 §5 allows 30. */
+/**
+ * TTL of a stale answer in seconds: long enough to spare the dead target, short enough to notice its return. RFC 8767
+ * §5 allows 30.
+ */
 export const staleTtlSeconds = 5
 /** How long a target's failure for one question is remembered. RFC 2308 §7 allows five minutes. */
 export const failureTtlSeconds = 1

@@ -1,4 +1,6 @@
-/** Who a policy's answers come from now, as people are shown it: the order of targets without those that are left out. */
+/**
+ * Who a policy's answers come from now, as people are shown it: the order of targets without those that are left out.
+ */
 import type { Policy } from '../policy/policy.ts'
 import type { TargetOrder } from '../policy/target-order.ts'
 import type { Parts } from './parts.ts'
@@ -14,8 +16,8 @@ export type ShownOrder = Readonly<{
 }>
 
 /**
- * Beside those that count as unreachable, targets whose fixed addresses are all down are left out, as long as the policy
- * goes on to another one then (`allDown: next`, and `empty` in `nextOn`).
+ * Beside those that count as unreachable, targets whose fixed addresses are all down are left out, as long as the
+ * policy goes on to another one then (`allDown: next`, and `empty` in `nextOn`).
  */
 export function shownOrder(parts: Parts, policy: Policy, { order, excluded, allDown }: TargetOrder): ShownOrder {
   const open = order.filter((target) => !excluded.includes(target))

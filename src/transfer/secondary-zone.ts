@@ -327,7 +327,9 @@ export abstract class SecondaryZone {
     this.#later(this.#pauseMs())
   }
 
-  /** How long to wait after one more failure. The first one may have been a slip: what helps against it follows at once. */
+  /**
+   * How long to wait after one more failure. The first one may have been a slip: what helps against it follows at once.
+   */
   #pauseMs(): number {
     const { clock, random } = this.#options
     const delayMs = Math.min(mirrorRetryMaxMs, mirrorRetryMinMs * 2 ** Math.min(this.#failures, 10))

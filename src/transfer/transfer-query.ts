@@ -1,4 +1,6 @@
-/** The questions of a secondary: SOA, AXFR, IXFR, without id, which whoever sends them puts in; and what a denial tells. */
+/**
+ * The questions of a secondary: SOA, AXFR, IXFR, without id, which whoever sends them puts in; and what a denial tells.
+ */
 import { maxUdpPayloadOctets } from '../base/limits.ts'
 import { CLASS, OPCODE, RCODE, RRTYPE } from '../wire/iana.ts'
 import { encodeMessage, type Message } from '../wire/message.ts'

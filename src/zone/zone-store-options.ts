@@ -5,7 +5,9 @@ import type { RRset } from '../wire/rr.ts'
 import type { SoaFields } from './soa.ts'
 import type { Synthesize } from './zone-lookup.ts'
 
-/** By wall clocks: when the earliest change of a batch happened where it happened, and when this store learned of it. */
+/**
+ * By wall clocks: when the earliest change of a batch happened where it happened, and when this store learned of it.
+ */
 export type BatchTimes = Readonly<{ originAtMs: number; learnedAtMs: number }>
 
 export type ZoneStoreOptions = {

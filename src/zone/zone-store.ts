@@ -105,7 +105,9 @@ export class ZoneStore {
     return this.#negativeSoa
   }
 
-  /** The SOA at a serial, which each end of a change has. @param apex that of a part given away as a zone of its own. */
+  /**
+   * The SOA at a serial, which each end of a change has. @param apex that of a part given away as a zone of its own.
+   */
   soaAt(serial: number, apex: DomainName = this.apex): RRset {
     return soaRRset(apex, this.#soaFields, serial)
   }

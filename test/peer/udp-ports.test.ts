@@ -1,6 +1,6 @@
 /**
- * The UDP sockets to one server: which port a question gets, and what that port believes; with sockets of node:dgram, and
- * of the C library where this machine can.
+ * The UDP sockets to one server: which port a question gets, and what that port believes; with sockets of node:dgram,
+ * and of the C library where this machine can.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { test, type Test } from 'tap'

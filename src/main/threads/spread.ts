@@ -1,4 +1,7 @@
-/** Over how many workers the load is spread: one more when they are busy, one less when fewer have been enough for a while. */
+/**
+ * Over how many workers the load is spread: one more when they are busy, one less when fewer have been enough for a
+ * while.
+ */
 import type { Clock } from '../../base/clock.ts'
 import { workerBusyShare, workerIdleMs, workerIdleShare, workerLookMs } from '../../base/socket-limits.ts'
 
@@ -27,7 +30,10 @@ export class Spread {
     this.#idleSinceMs = null
   }
 
-  /** Looks how busy each worker was. @param cpuMs what each has used of a processor since its start; null: it does not read */
+  /**
+   * Looks how busy each worker was. @param cpuMs what each has used of a processor since its start; null: it does not
+   * read
+   */
   look(cpuMs: readonly (number | null)[]): void {
     const nowMs = this.#clock.nowMs()
     const passedMs = nowMs - this.#lookedAtMs

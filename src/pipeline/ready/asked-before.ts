@@ -1,9 +1,9 @@
 /**
  * Which questions were asked lately, in a few bits for each: what is asked a second time is worth keeping ready.
  *
- * Two Bloom filters, of which the younger one takes up what is asked. When it has as many questions as it is made for, it
- * becomes the older one, and what that knew is forgotten. So at least the last `questionsEach` questions are known, and
- * few that were never asked are taken for one of them.
+ * Two Bloom filters, of which the younger one takes up what is asked. When it has as many questions as it is made for,
+ * it becomes the older one, and what that knew is forgotten. So at least the last `questionsEach` questions are known,
+ * and few that were never asked are taken for one of them.
  */
 
 /** Questions that one filter takes. */

@@ -35,7 +35,8 @@ export class ClientGroups {
     const words = this.#words
     let entry = this.#find(address)
     if (entry < 0) {
-      // Any of the bucket: those of an older generation are of no use, and of the others none is known to be worth more.
+      // Any of the bucket: those of an older generation are of no use, and of the others none is known to be worth
+      // more.
       const first = this.#bucket(address)
       const way = [0, 1, 2, 3].find((each) => words[first + each * entryWords + at.generation] !== generation)
       entry = first + (way ?? this.#next++ % ways) * entryWords

@@ -1,9 +1,9 @@
 /**
  * Which answers may be given again without looking, and what they rest on.
  *
- * Only what is known to rest on nothing else is kept: one RRset or denial of a zone of ours, of a copy of a peer's zone or of
- * one target's cached answer, without reasons (Extended DNS Errors), where no policy decides, or one that the name's first target answers
- * whatever the client and the moment. Everything else is worked out for each query.
+ * Only what is known to rest on nothing else is kept: one RRset or denial of a zone of ours, of a copy of a peer's zone
+ * or of one target's cached answer, without reasons (Extended DNS Errors), where no policy decides, or one that the
+ * name's first target answers whatever the client and the moment. Everything else is worked out for each query.
  */
 import type { CachedAnswer } from '../../cache/answer-cache.ts'
 import type { PolicyMatch } from '../../policy/policy-table.ts'

@@ -73,7 +73,9 @@ export class ReadyCopy {
     return true
   }
 
-  /** Fills the records with a fair random choice from the pool, in fair random order (Fisher-Yates, undone behind it). */
+  /**
+   * Fills the records with a fair random choice from the pool, in fair random order (Fisher-Yates, undone behind it).
+   */
   #draw(block: number, out: Uint8Array, outSize: number): boolean {
     const { octets, words } = this.#table
     const pool = words[block + field.poolAt]! * 4

@@ -2,9 +2,9 @@
  * Ready-made answers as octets, found by the octets of their question.
  *
  * One buffer holds them all, block behind block; when it is full, the oldest ones are overwritten. A block that is made
- * anew takes its old place where it fits. An index in buckets of eight, each one cache line, gives the block. A question
- * may stand in either of two buckets, so that hardly one has to give way while there is room; then the oldest does.
- * Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
+ * anew takes its old place where it fits. An index in buckets of eight, each one cache line, gives the block. A
+ * question may stand in either of two buckets, so that hardly one has to give way while there is room; then the oldest
+ * does. Nothing here is an object, so a hundred thousand answers cost the garbage collector nothing.
  */
 import { headerOctets } from '../../wire/header.ts'
 import { lowerCaseOf } from '../../wire/name.ts'

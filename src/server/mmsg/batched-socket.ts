@@ -76,8 +76,8 @@ export class BatchedSocket {
   }
 
   /**
-   * Lets `receive` wait, for the shortest time that the kernel knows unless another one is given, in microseconds below a
-   * second; false where it cannot. All else says MSG_DONTWAIT with each call. To be called behind whoever makes the
+   * Lets `receive` wait, for the shortest time that the kernel knows unless another one is given, in microseconds below
+   * a second; false where it cannot. All else says MSG_DONTWAIT with each call. To be called behind whoever makes the
    * socket non-blocking, as the event loop does.
    */
   allowWaiting(microseconds = 1): boolean {

@@ -1,8 +1,9 @@
 /**
  * UDP sockets that are connected to one server each, for who asks it: opened, read and sent to by the C library.
  *
- * node:dgram takes 64 KiB of memory for each datagram that comes, and several objects for each that goes; here one batch
- * of messages serves all sockets, and a system call sends. It is what `OpenUdpSocket` of the peers' side describes.
+ * node:dgram takes 64 KiB of memory for each datagram that comes, and several objects for each that goes; here one
+ * batch of messages serves all sockets, and a system call sends. It is what `OpenUdpSocket` of the peers' side
+ * describes.
  */
 import { getSystemErrorName } from 'node:util'
 import { connectedBatchDatagrams, connectedBatchesPerTurn } from '../../base/socket-limits.ts'

@@ -1,6 +1,6 @@
 /**
- * Asks the same question with and without ready-made answers, and as workers give them, on a clock that stands still, and
- * compares the octets.
+ * Asks the same question with and without ready-made answers, and as workers give them, on a clock that stands still,
+ * and compares the octets.
  */
 import * as dnsPacket from 'dns-packet'
 import type { Clock } from '../../../src/base/clock.ts'

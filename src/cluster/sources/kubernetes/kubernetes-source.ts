@@ -112,7 +112,10 @@ export class KubernetesSource {
     await this.#rewriting
   }
 
-  /** Of the resource that was heard of longest ago, null while one never was. Asked with every answer, so it allocates nothing. */
+  /**
+   * Of the resource that was heard of longest ago, null while one never was. Asked with every answer, so it allocates
+   * nothing.
+   */
   signOfLifeAgeMs(): number | null {
     let oldestAgeMs = 0
     for (const reflector of this.#reflectors) {
