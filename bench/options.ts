@@ -57,7 +57,7 @@ place of the same case, all others stay. latest.md and latest.svg are drawn from
   --rounds    repetitions, of which the median counts, 1 to 25 (default 5)
   --patience  how long each run waits at most for a moment in which others leave the cores alone, 0 to 60 (default 2)
   --batching  peerdns' option of that name in all cases: auto (default), or off for plain node:dgram
-  --threads   peerdns' option of that name in all cases, 1 to 64 (default 1)
+  --threads   peerdns' option of that name in all cases, 0 to 64 (default 1)
   --out       folder for the results (default bench/results; none where --batching or --threads is given, since these would join the others)
   --no-files  the tables on the terminal only
   --draw      measures nothing, and draws the results that are there anew
@@ -99,8 +99,8 @@ export function parseOptions(args: readonly string[]): BenchOptions | string {
   if (rounds === null) return '--rounds takes a whole number from 1 to 25'
   if (patienceSeconds === null) return '--patience takes a whole number from 0 to 60'
   const { batching } = values
-  const threads = wholeNumber(values.threads, 1, 64)
-  if (threads === null) return '--threads takes a whole number from 1 to 64'
+  const threads = wholeNumber(values.threads, 0, 64)
+  if (threads === null) return '--threads takes a whole number from 0 to 64'
   if (batching !== 'auto' && batching !== 'off') return '--batching takes auto or off'
   const isUsual = batching === 'auto' && threads === 1 && !values.quick
   const out = values.out ?? (isUsual ? 'bench/results' : null)

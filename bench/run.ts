@@ -73,7 +73,7 @@ async function measured(options: BenchOptions): Promise<BenchReport> {
   if (hasRaisedPriority()) note('Servers and client ran with raised scheduling priority.')
   if (options.batching === 'off') note('peerdns read and sent one datagram at a time (`batching: off`).')
   const { coredns, unbound, knot, dnsdist, dnsmasq } = others
-  if (options.threads > 1) note(`peerdns had \`threads: ${options.threads}\`, all on the one core.`)
+  if (options.threads !== 1) note(`peerdns had \`threads: ${options.threads}\`, all on the one core.`)
   // Read now: somebody may commit while this runs.
   const [commit, machine] = [commitOf(), machineText()]
   const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, Knot: knot, dnsdist, dnsmasq, dnsperf })

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 const isCurrent = major > 22 || (major === 22 && minor >= 19)
@@ -29,6 +30,9 @@ if (!existsSync(entry)) {
   console.error('peerdns is not built yet: run `npm ci` (or `npm run build`) in this folder first')
   process.exit(2)
 } else if (isCurrent) {
+  // Reading code takes much memory once, so that V8's young generation would grow and stay large: src/main/memory.ts lets
+  // it grow later. Compiled code is found again only under the same flags: this comes before.
+  setFlagsFromString('--semi-space-growth-factor=1')
   // Compiled code is kept in the temporary folder where that can be written, for a quicker next start.
   module.enableCompileCache()
   // What one file of a package says of another one by its path is taken at its word: looking each of 1,600 such paths

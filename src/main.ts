@@ -22,14 +22,13 @@ import { OperatorHand } from './main/operator-hand.ts'
 import { partsOf } from './main/parts.ts'
 import { PeerSet } from './main/peer-set.ts'
 import { Serving } from './main/serving.ts'
-import type { Workers } from './main/threads/workers.ts'
 import { readVersion } from './main/version.ts'
 import { ZonesOut } from './main/zones-out.ts'
 import { DataPlane } from './pipeline/data-plane.ts'
 import { Freshness } from './pipeline/freshness.ts'
 import { KnownServices } from './pipeline/known-services.ts'
 import type { Parts } from './pipeline/parts.ts'
-import { SharedReady, sharedReadyBuffers } from './pipeline/ready/shared-ready.ts'
+import { sharedReadyFor } from './pipeline/ready/shared-ready.ts'
 import type { Libc } from './server/mmsg/libc.ts'
 import type { Listeners } from './server/listeners.ts'
 import { rootName } from './wire/name.ts'
@@ -96,7 +95,8 @@ export class RunningServer {
   readonly #knownServices = new KnownServices()
   #cache: AnswerCache
 
-  constructor(config: Config, clock: Clock, log: Logger) {
+  /** @param mayHaveWorkers false: one thread does everything, whatever the configuration says */
+  constructor(config: Config, clock: Clock, log: Logger, mayHaveWorkers = true) {
     this.clock = clock
     this.log = log
     this.startedAtEpochMs = clock.epochMs()
@@ -122,7 +122,7 @@ export class RunningServer {
     })
     this.mirrors.update(config)
     this.zonesOut = new ZonesOut({ clock, log, random, copies: this.mirrors.out }, config, this.#view)
-    const shared = config.threads > 1 ? new SharedReady(sharedReadyBuffers(config.threads)) : null
+    const shared = sharedReadyFor(mayHaveWorkers && config.batching !== 'off' ? config.threads : 0)
     this.dataPlane = new DataPlane(this.#parts(), { shared })
     this.peers.onStandingChange = () => this.dataPlane.standingsChanged()
     if (shared !== null) this.freshness.expectLateNotes(() => this.count())
@@ -153,14 +153,14 @@ export class RunningServer {
     return this.#isDraining
   }
 
-  /** The threads that answer from memory; null: there are none. */
-  get workers(): Workers | null {
-    return this.#serving?.workers ?? null
+  /** The sockets, and the threads that answer; null before they are open. */
+  get serving(): Serving | null {
+    return this.#serving
   }
 
   /** Counts what workers have answered until now. */
   count(): void {
-    this.workers?.count()
+    this.#serving?.workers?.count()
   }
 
   get dnsAddresses(): readonly ListenAddress[] {
@@ -180,14 +180,13 @@ export class RunningServer {
    * @throws ListenError where an address is taken or missing, with nothing left open.
    */
   async start(watchConfig = true): Promise<void> {
-    const { log, clock } = this
+    const { log, clock, dataPlane, inspect } = this
     try {
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
       // An API server takes a moment to answer: it is asked before there are sockets.
       if (this.#view.kind === 'kubernetes') this.#startFirstView()
-      const { dataPlane, inspect } = this
       const useLibc = (libc: Libc): void => this.peers.useLibc(libc)
       const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble, useLibc }
       const serving = await Serving.open(this.#config, parts)
@@ -266,7 +265,7 @@ export class RunningServer {
       await over.promise
       cancel()
     }
-    await this.workers?.close()
+    await this.#serving?.workers?.close()
     const unanswered = (await this.listeners?.stop({ drainTimeoutMs, force: isForced })) ?? 0
     this.#cancelSweep()
     this.zonesOut.close()

@@ -34,7 +34,12 @@ function planOf(program: PeerdnsProgram, place: Place, cluster: Document, more: 
   )
   const args = [...program.nodeOptions, program.main, 'serve', '--config', file]
   const { threads = 1 } = program
-  const withThreads = threads === 1 ? setUp : setUp.replace('one thread', `${threads} threads`)
+  const withThreads = setUp.replace(
+    'one thread',
+    threads === 0
+      ? 'one thread for everything'
+      : `${threads} thread${threads === 1 ? '' : 's'} that answer${threads === 1 ? 's' : ''}`
+  )
   const shown = program.batching === 'off' ? `${withThreads}, \`batching: off\`` : withThreads
   return { id: 'peerdns', title: serverTitles.peerdns, setUp: shown, command: program.node, args, port: place.port }
 }

@@ -47,6 +47,16 @@ export type StatusJson = Readonly<{
     problems: readonly Readonly<{ where: string; reason: string }>[]
     problemsTotal: number
   }>
+  /** Who answers over UDP from memory, beside the main thread. */
+  workers: Readonly<{
+    wanted: number
+    reading: number
+    /** Why there are none though some are wanted. */
+    whyNone: string | null
+    answered: number
+    /** Queries that the main thread answered for them. */
+    forwarded: number
+  }>
   queries: Readonly<{
     udp: number
     tcp: number

@@ -122,7 +122,12 @@ export type ActionRequest = Readonly<{
 }>
 
 export type WorkersStatus = Readonly<
-  Record<'reading' | 'steered' | 'answered' | 'forwarded' | 'dropped' | 'lost', number>
+  Record<'reading' | 'steered' | 'answered' | 'forwarded' | 'dropped' | 'lost', number> & {
+    /** What the configuration asks for: `threads`. */
+    wanted: number
+    /** Why there are none though some are wanted; null: nothing keeps them from being there. */
+    whyNone: string | null
+  }
 >
 
 export type SimulationQuestion = Readonly<{

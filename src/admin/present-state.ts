@@ -28,6 +28,7 @@ export function presentStatus(inspect: Inspectable): StatusJson {
   const reloads = inspect.reloads()
   const source = inspect.source()
   const { stats } = inspect.dataPlane
+  const { wanted, reading, whyNone, answered, forwarded } = inspect.workers()
   const parts = inspect.parts()
   const cache = parts.cache.stats
   return {
@@ -49,6 +50,7 @@ export function presentStatus(inspect: Inspectable): StatusJson {
       problems: inspect.configProblems()
     },
     source,
+    workers: { wanted, reading, whyNone, answered, forwarded },
     queries: {
       udp: stats.queriesUdp,
       tcp: stats.queriesTcp,

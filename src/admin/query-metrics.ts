@@ -94,12 +94,13 @@ function policyAnswers(inspect: Inspectable): Sample[] {
 }
 
 export function workerMetrics(inspect: Inspectable): Metric[] {
-  const { reading, steered, answered, forwarded, dropped, lost } = inspect.workers()
+  const { wanted, reading, steered, answered, forwarded, dropped, lost } = inspect.workers()
   return [
     gauge(
       'peerdns_workers',
-      'Threads that answer from memory (threads above 1), and over how many of them the load is spread.',
+      'Threads that answer from memory: those that the configuration wants, those that read, and over how many the load is spread.',
       byLabel('state', [
+        ['wanted', wanted],
         ['reading', reading],
         ['steered', steered]
       ])

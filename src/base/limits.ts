@@ -360,3 +360,7 @@ export const loopLagEveryMs = 500
 /** Dead entries that one sweep drops at the most, and how often it runs. */
 export const cacheSweepEntries = 500
 export const cacheSweepEveryMs = 100
+/** How often memory that the C library has kept for what was freed is given back, which takes about a millisecond. */
+export const memoryTrimEveryMs = 15_000
+/** The first time is soon behind the start, which frees most. */
+export const memoryTrimFirstMs = 2_000

@@ -27,11 +27,13 @@ export const takeoverRetryMs = 200
 export const connectedBatchDatagrams = 8
 export const connectedBatchesPerTurn = 4
 
-// Workers, that is threads which answer UDP from memory (`threads` above 1).
+// Workers, that is threads which answer UDP from memory (`threads`).
 /** Queries that a worker has handed over and nobody has taken yet, in octets; what has no room is lost. */
 export const forwardedQueryOctets = 1024 * 1024
 /** Batches of one worker's queries in one turn of the event loop. */
 export const forwardedBatchesPerTurn = 4
+/** How long sockets are not taken over because workers are not ready to read them. */
+export const workerPrepareMs = 5_000
 /** How long a worker waits for a datagram before it looks whether it is to stop. */
 export const workerWaitMs = 50
 /** How long a worker waits for a kernel that takes no more answers. */

@@ -51,12 +51,22 @@ function statusText(status: Shown): string {
     ...config.problems.map((problem) => ['', printable(problemToText(problem))] as const),
     ['peers', status.peers.map(({ name, health }) => `${name} ${health}`).join(', ') || 'none'],
     ...status.mirrors.map((mirror, index) => [index === 0 ? 'mirrors' : '', mirrorText(mirror)] as const),
+    ['threads', threadsText(status)],
     ['queries', `${queries.udp} UDP, ${queries.tcp} TCP, ${queries.misses} had to wait, ${queries.inFlight} do now`],
     [
       'cache',
       `${counted(cache.entries, 'answer')}, ${percent(lookUps === 0 ? null : cache.hits / lookUps) ?? '-'} of look-ups hit`
     ]
   ])
+}
+
+function threadsText({ workers }: Pick<StatusJson, 'workers'>): string {
+  const { wanted, reading, whyNone, answered, forwarded } = workers
+  if (wanted === 0) return 'one for everything'
+  if (whyNone !== null) return `one for everything: ${printable(whyNone)}`
+  const share = percent(answered + forwarded === 0 ? null : answered / (answered + forwarded))
+  const missing = reading < wanted ? ` of ${wanted}` : ''
+  return `${reading}${missing} answer from memory${share === null ? '' : ` (${share} of UDP)`}, one does all else`
 }
 
 function mirrorText({ peer, zone, state, serial, ageMs, lastFault }: StatusJson['mirrors'][number]): string {

@@ -30,7 +30,7 @@ export type Config = Readonly<{
   /** Who answers what is neither ours nor peered, in order; empty: REFUSED. */
   forward: readonly ForwardConfig[]
   cache: CacheConfig
-  /** Threads that answer queries; 1: the main thread alone. */
+  /** Threads that answer queries beside the main thread; 0: the main thread alone. */
   threads: number
   /** Whether datagrams are read and sent in batches where that works. */
   batching: 'auto' | 'off'

@@ -92,9 +92,9 @@ export const serverOptions = {
   ),
   cache: option(cacheSection, {}, 'The cache of what peers and resolvers answered.'),
   threads: option(
-    whole({ min: 1, max: 64 }),
+    whole({ min: 0, max: 64 }),
     1,
-    'Threads that answer queries over UDP from memory. 1: one thread does everything. More: those, and one for all else, so that no list, probe, transfer or scrape delays an answer that lies ready; as many of them are used as the load needs. Needs batching.'
+    'Threads that answer queries over UDP from memory, beside one for all else, so that no list, probe, transfer or scrape delays an answer that lies ready; as many of them are used as the load needs. 0, or where datagrams are not read in batches: one thread does everything.'
   ),
   overrides: option(
     z.union([word('auto', 'off'), overridesSection]),

@@ -94,7 +94,11 @@ export function inspectionOf(server: RunningServer): Inspectable {
       server.count()
       return server.listeners?.stats ?? { udp: makeUdpStats(), tcp: makeTcpStats() }
     },
-    workers: () => server.workers?.status ?? { reading: 0, steered: 0, answered: 0, forwarded: 0, dropped: 0, lost: 0 },
+    workers: () => ({
+      ...(server.serving?.workers?.status ?? noWorkers),
+      wanted: server.serving?.wantedWorkers ?? 0,
+      whyNone: server.serving?.whyNoWorkers ?? null
+    }),
     cacheEntries: (suffix, limit) => {
       const nowMs = clock.nowMs()
       const listings = server.cache.list(limit, suffix === null ? {} : { suffix })
@@ -126,3 +130,5 @@ export function inspectionOf(server: RunningServer): Inspectable {
     }
   }
 }
+
+const noWorkers = { reading: 0, steered: 0, answered: 0, forwarded: 0, dropped: 0, lost: 0 }

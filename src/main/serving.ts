@@ -4,7 +4,7 @@
  */
 import { startAdmin, type RunningAdmin } from '../admin/http-server.ts'
 import type { Inspectable } from '../admin/inspectable.ts'
-import type { Clock } from '../base/clock.ts'
+import type { Cancel, Clock } from '../base/clock.ts'
 import { ListenError } from '../base/errors.ts'
 import { takeoverAttempts, takeoverRetryMs, takeoverWaitMs } from '../base/socket-limits.ts'
 import type { Logger } from '../base/log.ts'
@@ -19,7 +19,8 @@ import { Predecessor } from '../server/takeover/predecessor.ts'
 import { Successors } from '../server/takeover/successors.ts'
 import { UnixListener } from '../server/takeover/unix-channel.ts'
 import { dgramIo } from '../server/udp-listener.ts'
-import { Workers } from './threads/workers.ts'
+import { keepMemorySmall } from './memory.ts'
+import { readFirstSockets, Workers } from './threads/workers.ts'
 
 export type ServingParts = Readonly<{
   responder: Responder
@@ -37,40 +38,59 @@ export type ServingParts = Readonly<{
   useLibc: (libc: Libc) => void
 }>
 
+type IoWithWorkers = ChosenIo & Pick<Serving, 'workers' | 'wantedWorkers' | 'whyNoWorkers'>
+
 export class Serving {
   readonly listeners: Listeners
   readonly admin: RunningAdmin
   /** The threads that answer from memory; null: there is one thread for everything. */
   readonly workers: Workers | null
+  /** How many of them the configuration of the start asks for. */
+  readonly wantedWorkers: number
+  /** Why there are none though the configuration asks for some; null: it is as it says. */
+  readonly whyNoWorkers: string | null
   readonly #sockets: ListeningSockets | null
   readonly #predecessor: Predecessor | null
   readonly #successors: Successors | null
   readonly #clock: Clock
   #endWaiting: () => void = () => {}
+  readonly #endKeepingSmall: Cancel
 
   /** @throws ListenError where an address is taken or missing, with nothing left open. */
   static async open(config: Config, parts: ServingParts): Promise<Serving> {
     const { clock, log } = parts
-    const io: ChosenIo =
+    const chosen: ChosenIo =
       config.batching === 'off' ? { udpIo: dgramIo, whyNotBatched: null, libc: null } : await chooseUdpIo(clock)
-    if (io.whyNotBatched !== null) log.info({ why: io.whyNotBatched }, 'UDP is read one datagram at a time')
-    if (io.libc !== null) parts.useLibc(io.libc)
-    if (!config.takeover) return Serving.#bind(config, parts, io, null, null)
-    if (io.libc === null) {
-      log.warn('sockets are neither taken over nor handed over: that needs UDP in batches')
-      return Serving.#bind(config, parts, io, null, null)
+    if (chosen.whyNotBatched !== null) log.info({ why: chosen.whyNotBatched }, 'UDP is read one datagram at a time')
+    const io = { ...chosen, ...startWorkers(config, parts, chosen) }
+    const { libc } = io
+    if (libc !== null) parts.useLibc(libc)
+    try {
+      if (!config.takeover) return await Serving.#bind(config, parts, io, null, null)
+      if (libc === null) {
+        log.warn('sockets are neither taken over nor handed over: that needs UDP in batches')
+        return await Serving.#bind(config, parts, io, null, null)
+      }
+      return await Serving.#takeOverOrBind(config, parts, { ...io, libc })
+    } catch (error) {
+      await io.workers?.close()
+      throw error
     }
-    return Serving.#takeOverOrBind(config, parts, { ...io, libc: io.libc })
   }
 
-  static async #takeOverOrBind(config: Config, parts: ServingParts, io: ChosenIo & { libc: Libc }): Promise<Serving> {
+  static async #takeOverOrBind(
+    config: Config,
+    parts: ServingParts,
+    io: IoWithWorkers & { libc: Libc }
+  ): Promise<Serving> {
     const { clock, log } = parts
     for (let attempt = 1; ; attempt++) {
       const predecessor = Predecessor.find(io.libc, config.listen)
       let taken: ReadonlyMap<string, number> | null = null
       if (predecessor !== null) {
         log.info('another process serves these addresses: its sockets are taken over once the cluster is read')
-        const isAble = await Promise.race([parts.becomeAble().then(() => true), predecessor.gone.then(() => false)])
+        const able = Promise.all([parts.becomeAble(), io.workers?.prepared()])
+        const isAble = await Promise.race([able.then(() => true), predecessor.gone.then(() => false)])
         taken = isAble ? await predecessor.take() : null
       }
       const sockets = new ListeningSockets(io.libc, taken ?? new Map<string, number>())
@@ -91,19 +111,17 @@ export class Serving {
 
   static async #bind(
     config: Config,
-    { responder, dataPlane, inspect, clock, log }: ServingParts,
-    { udpIo, libc }: ChosenIo,
+    { responder, inspect, clock, log }: ServingParts,
+    { udpIo, libc, workers, wantedWorkers, whyNoWorkers }: IoWithWorkers,
     sockets: ListeningSockets | null,
     predecessor: Predecessor | null
   ): Promise<Serving> {
-    const threads = libc === null ? 1 : config.threads
-    if (threads < config.threads) log.warn('one thread answers: more of them need UDP in batches')
     const listeners = await Listeners.open({
       addresses: config.listen,
       responder,
       clock,
       udpIo,
-      udpSockets: threads,
+      udpSockets: workers?.size ?? 1,
       sockets,
       limits: {
         inFlightQueries: config.limits.inFlightQueries,
@@ -117,8 +135,18 @@ export class Serving {
       const openSocket = (where: Readonly<{ address: string; port: number }>): number | null =>
         sockets?.tcp(where, { ipv6Only: false })?.fd ?? null
       const running = await startAdmin({ observe, admin, inspect, clock, log, openSocket })
-      const workers = libc === null ? null : Workers.start(threads, { libc, listeners, dataPlane, clock, log })
-      return new Serving(listeners, running, { libc, sockets, predecessor, workers, clock, log })
+      if (workers !== null) workers.serve(listeners)
+      else if (libc !== null) readFirstSockets(libc, listeners)
+      return new Serving(listeners, running, {
+        libc,
+        sockets,
+        predecessor,
+        workers,
+        wantedWorkers,
+        whyNoWorkers,
+        clock,
+        log
+      })
     } catch (error) {
       await listeners.stop({ drainTimeoutMs: 0, force: true })
       throw error
@@ -133,18 +161,23 @@ export class Serving {
       sockets: ListeningSockets | null
       predecessor: Predecessor | null
       workers: Workers | null
+      wantedWorkers: number
+      whyNoWorkers: string | null
       clock: Clock
       log: Logger
     }>
   ) {
     const { libc, sockets, predecessor, workers, clock, log } = parts
     this.workers = workers
+    this.wantedWorkers = parts.wantedWorkers
+    this.whyNoWorkers = parts.whyNoWorkers
     this.listeners = listeners
     this.admin = admin
     this.#sockets = sockets
     this.#predecessor = predecessor
     this.#clock = clock
     sockets?.closeUnused()
+    this.#endKeepingSmall = keepMemorySmall(clock, libc?.mallocTrim ?? null)
     this.#successors =
       libc === null || sockets === null
         ? null
@@ -199,11 +232,31 @@ export class Serving {
    * keeps its own.
    */
   async close(): Promise<void> {
+    this.#endKeepingSmall()
     this.#successors?.close()
     await this.admin.close()
     this.#sockets?.close()
     this.#predecessor?.close()
   }
+}
+
+/** Starts the threads that answer, where this machine and the configuration let them be. */
+function startWorkers(
+  { threads, batching, listen }: Config,
+  { dataPlane, clock, log }: ServingParts,
+  { libc, whyNotBatched }: ChosenIo
+): Pick<Serving, 'workers' | 'wantedWorkers' | 'whyNoWorkers'> {
+  // Nobody wants any, or nothing is kept where they could read it.
+  if (threads === 0 || dataPlane.ready === null || (batching !== 'off' && dataPlane.ready.shared === null)) {
+    return { workers: null, wantedWorkers: 0, whyNoWorkers: null }
+  }
+  if (libc !== null) {
+    const workers = new Workers(threads, listen.length, { libc, dataPlane, clock, log })
+    return { workers, wantedWorkers: threads, whyNoWorkers: null }
+  }
+  const why = batching === 'off' ? 'batching is off' : (whyNotBatched ?? 'UDP is not read in batches')
+  log.info({ threads, why }, 'one thread does everything: others can only answer where UDP is read in batches')
+  return { workers: null, wantedWorkers: threads, whyNoWorkers: why }
 }
 
 /** Timers keep no process alive; a socket that nobody knows does. */

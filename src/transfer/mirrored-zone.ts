@@ -32,6 +32,7 @@ export class MirroredZone extends SecondaryZone {
   #mustTakeWhole = false
   /** When the copy was last asked for whole; Infinity: it was brought up to date by deltas since. */
   #takenWholeAtMs = Number.POSITIVE_INFINITY
+  readonly #onTaken = new Set<() => void>()
 
   constructor(options: MirroredZoneOptions) {
     super(options, true)
@@ -56,6 +57,24 @@ export class MirroredZone extends SecondaryZone {
   isExpired(): boolean {
     if (this.#copy === null) return false
     return (this.unconfirmedMs() ?? 0) > readSoa(this.#copy.store.soa.rdata[0]!).expireSeconds * 1000
+  }
+
+  /**
+   * How long `isLive` holds at least without another sign of life, in milliseconds; 0 where it does not, or only because
+   * a transfer is under way.
+   */
+  liveForMs(): number {
+    const silentMs = this.unconfirmedMs()
+    return silentMs === null ? 0 : Math.max(0, this.#options.leaseMs - silentMs)
+  }
+
+  /**
+   * Calls back as soon as the copy is another one or was changed, before anybody answers from it. The function returned
+   * ends that.
+   */
+  onTaken(listener: () => void): () => void {
+    this.#onTaken.add(listener)
+    return () => this.#onTaken.delete(listener)
   }
 
   protected get held(): Version | null {
@@ -121,12 +140,14 @@ export class MirroredZone extends SecondaryZone {
       this.#takenWholeAtMs = sentAtMs
       this.tookWhole(sentAtMs)
       this.confirm(sentAtMs)
+      for (const listener of this.#onTaken) listener()
       onSwap(this, outcome.taken.store, before, outcome.times)
       return
     }
     this.stats.deltaTransfers++
     this.#takenWholeAtMs = Number.POSITIVE_INFINITY
     this.confirm(sentAtMs)
+    for (const listener of this.#onTaken) listener()
     onChange(this, outcome.change, outcome.steps)
   }
 

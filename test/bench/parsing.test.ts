@@ -131,7 +131,7 @@ test('parseOptions takes known cases and numbers in range', async (t) => {
     ['--fast'],
     ['--patience', '-1'],
     ['--batching', 'on'],
-    ['--threads', '0']
+    ['--threads', '65']
   ]) {
     t.type(parseOptions(wrong), 'string', wrong.join(' '))
   }

@@ -73,7 +73,7 @@ const schemaRows: Row[] = [
   { name: 'decimal size', text: file('cache: {maxBytes: »64MB}'), path: 'cache.maxBytes', says: /no unit of size: use B, KiB/ },
   { name: 'part of a second', text: file('cache: {maxTtl: »1500ms}'), path: 'cache.maxTtl', says: /not a whole number of seconds.*write 2s/ },
   { name: 'duration too long', text: file('cache: {serveStale: »4d}'), path: 'cache.serveStale', says: /out of bounds: 0s to 3d/ },
-  { name: 'number out of bounds', text: file('threads: »0'), path: 'threads', says: /0 is out of bounds/, expects: /1 to 64/ },
+  { name: 'number out of bounds', text: file('threads: »65'), path: 'threads', says: /65 is out of bounds/, expects: /0 to 64/ },
   { name: 'not whole', text: file('threads: »1.5'), path: 'threads', says: /1.5 is not a whole number/ },
   { name: 'infinity', text: file('threads: ».inf'), path: 'threads', says: /not a whole number/ },
   { name: 'text for a number', text: file('threads: »two'), path: 'threads', says: /`two` is text/ },

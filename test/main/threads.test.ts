@@ -1,4 +1,4 @@
-/** `threads: 2`: workers answer what lies ready, and whatever ends an answer ends it in them at once. */
+/** `threads`: workers answer what lies ready, and whatever ends an answer ends it in them at once. */
 import { Worker } from 'node:worker_threads'
 import { test, type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
@@ -18,7 +18,7 @@ const options = { skip: hasLibc ? false : 'koffi is not installed, or this is no
 async function start(t: Test, more: string, threads = 2): Promise<InProcessServer> {
   const config = more.startsWith('cluster:') ? more : clusterB(`threads: ${threads}\nforward: []\n${more}`)
   const running = await startInProcess(t, config, { objects: objectsOfB })
-  await until('all workers read', () => running.server.workers?.reading.length === threads)
+  await until('all workers read', () => running.server.serving?.workers?.reading.length === threads)
   return running
 }
 
@@ -32,12 +32,35 @@ async function textsOf(where: InProcessServer, name: string, times: number): Pro
 }
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)]
 
-void test('threads: where datagrams are read one at a time, there is one', async (t) => {
-  const config = clusterB('threads: 2\nbatching: off\nforward: []\n')
-  const running = await startInProcess(t, config, { objects: objectsOfB })
-  t.equal(running.server.workers, null)
-  t.same(unique(await textsOf(running, api, 5)), ['10.1.1.20'])
-  t.equal(running.server.inspect.dataPlane.ready!.stats.served, 3)
+void test('threads: where datagrams are read one at a time, or none is wanted, there is one', async (t) => {
+  for (const [threads, batching, whyNone] of [
+    [2, 'off', 'batching is off'],
+    [0, 'auto', null]
+  ] as const) {
+    const config = clusterB(`threads: ${threads}\nbatching: ${batching}\nforward: []\n`)
+    const running = await startInProcess(t, config, { objects: objectsOfB })
+    t.equal(running.server.serving!.workers, null)
+    t.same(unique(await textsOf(running, api, 5)), ['10.1.1.20'])
+    t.equal(running.server.inspect.dataPlane.ready!.stats.served, 3)
+    const { wanted, whyNone: said } = running.server.inspect.workers()
+    t.same([wanted, said], [threads, whyNone])
+  }
+})
+
+void test('threads: one beside the main thread', options, async (t) => {
+  const running = await start(t, '', 1)
+  t.same(unique(await textsOf(running, api, 10)), ['10.1.1.20'])
+  await ask(running, api, { isTcp: true })
+  const { inspect } = running.server
+  t.equal(inspect.dataPlane.ready!.servedByWorkers, 8)
+  t.equal(inspect.listenerStats().udp.answeredTotal, 10)
+  const { wanted, reading, steered, answered, forwarded, whyNone } = inspect.workers()
+  t.same({ wanted, reading, steered, answered, forwarded, whyNone }, { wanted: 1, reading: 1, steered: 1, answered: 8, forwarded: 2, whyNone: null }) // prettier-ignore
+  const [worker] = running.server.serving!.workers!.reading
+  await worker!.terminate()
+  t.same(unique(await textsOf(running, api, 3)), ['10.1.1.20'], 'the main thread reads')
+  await until('another one reads', () => running.server.serving!.workers!.reading.length === 1)
+  t.same(unique(await textsOf(running, api, 3)), ['10.1.1.20'])
 })
 
 void test('threads: drains, disabled policies, flushes and reloads hold when they return', options, async (t) => {
@@ -145,9 +168,9 @@ void test('threads: processes with other numbers of them take over from one anot
       for (; !ended.signal.aborted; asked++) texts.add((await ask(running, api)).text)
     })
   )
-  for (const threads of [3, 1]) {
+  for (const threads of [3, 1, 0, 1]) {
     const next = await startInProcess(t, head(threads), { objects: objectsOfB, port })
-    await until('all workers read', () => (next.server.workers?.reading.length ?? 1) === threads)
+    await until('all workers read', () => (next.server.serving?.workers?.reading.length ?? 0) === threads)
     const before = asked
     await until('some were asked of both', () => asked > before + 20)
     await running.server.stop()
@@ -228,12 +251,12 @@ void test('threads: one server', options, async (t) => {
   await t.test('where a worker ends, others answer, and it is started again', async (t) => {
     const other = below('b-only')
     await textsOf(running, other, 3)
-    for (const worker of server.workers!.reading) {
-      const before = server.workers!.reading
+    for (const worker of server.serving!.workers!.reading) {
+      const before = server.serving!.workers!.reading
       // What it has in hand is lost.
       await worker.terminate()
       t.same(unique(await textsOf(running, other, 10)), ['10.1.4.20'])
-      await until('another one reads', () => server.workers!.reading.length === 2 && server.workers!.reading.some((one) => !before.includes(one))) // prettier-ignore
+      await until('another one reads', () => server.serving!.workers!.reading.length === 2 && server.serving!.workers!.reading.some((one) => !before.includes(one))) // prettier-ignore
       t.same(unique(await textsOf(running, other, 10)), ['10.1.4.20'])
     }
   })

@@ -71,7 +71,9 @@ export async function startInProcess(
   if (options.objects !== undefined || options.isUnread !== true) writeObjects(options.objects ?? [])
   writeConfig(config)
   const loaded = loadConfig(file, loadOptions())
-  const server = new RunningServer(loaded, options.clock ?? loopClock, options.log ?? silentLog)
+  // Threads of their own cost each server of a test tens of milliseconds: only where the configuration names them.
+  const hasThreads = /^threads:/m.test(config)
+  const server = new RunningServer(loaded, options.clock ?? loopClock, options.log ?? silentLog, hasThreads)
   const stop = (): Promise<void> => server.stop({ force: true })
   t.teardown(async () => {
     await stop()

@@ -5,10 +5,11 @@ import { udpBatchDatagrams } from '../../base/limits.ts'
 import { ReadyReader } from '../../pipeline/ready/ready-reader.ts'
 import { SharedReady, type SharedReadyBuffers } from '../../pipeline/ready/shared-ready.ts'
 import { BatchedSocket } from '../../server/mmsg/batched-socket.ts'
-import { BlockingReader } from '../../server/mmsg/blocking-reader.ts'
+import { BlockingReader, command } from '../../server/mmsg/blocking-reader.ts'
 import { ForwardRing } from '../../server/mmsg/forward-ring.ts'
 import { loadLibc } from '../../server/mmsg/libc.ts'
 import { MessageBatch } from '../../server/mmsg/message-batch.ts'
+import { askForShortTurns } from '../../server/mmsg/short-turns.ts'
 
 export type WorkerData = Readonly<{
   number: number
@@ -16,13 +17,13 @@ export type WorkerData = Readonly<{
   ring: SharedArrayBuffer
   command: SharedArrayBuffer
   counters: SharedArrayBuffer
-  /** Descriptors of the sockets, which the main thread closes. */
-  fds: readonly number[]
+  /** How many sockets there are, and their descriptors, which the main thread closes: there when it says `serve`. */
+  sockets: SharedArrayBuffer
   receiveBufferOctets: number
 }>
 
-/** Reads from now on; more comes than can be answered; there is something in the ring. */
-export type WorkerMessage = 'reading' | 'busy' | 'forwarded'
+/** Can read as soon as there are sockets; reads from now on; more comes than can be answered; there is something in the ring. */
+export type WorkerMessage = 'prepared' | 'reading' | 'busy' | 'forwarded'
 
 const data = workerData as WorkerData
 // The rule is about windows of browsers.
@@ -36,15 +37,20 @@ const reader = new ReadyReader(ready, data.number, () => Math.random())
 /** What makes of this thread's time the process's, which all threads agree on. */
 const processOffsetMs = processTimeMs() - systemClock.nowMs()
 let nowMs = 0
+askForShortTurns(libc)
+tell('prepared')
 
+const word = new Int32Array(data.command)
+Atomics.wait(word, 0, command.prepare)
+const [count, ...fds] = new Int32Array(data.sockets)
 const reading = new BlockingReader({
   libc,
   batch,
-  sockets: data.fds.map((fd) => new BatchedSocket(libc, batch, { address: '', port: 0 }, fd)),
+  sockets: fds.slice(0, count).map((fd) => new BatchedSocket(libc, batch, { address: '', port: 0 }, fd)),
   clock: systemClock,
   receiveBufferOctets: data.receiveBufferOctets,
   ring: new ForwardRing(data.ring),
-  command: new Int32Array(data.command),
+  command: word,
   counters: new Float64Array(data.counters),
   answer: (query, size, client, out) => reader.answer(query, size, client, out, nowMs),
   onBatch: () => {

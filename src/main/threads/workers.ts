@@ -1,7 +1,8 @@
 /**
- * The threads that answer UDP from memory (`threads` above 1), as the main thread sees them: it starts them, answers
- * what they cannot, counts what they did, and chooses among their sockets.
+ * The threads that answer UDP from memory (`threads`), as the main thread sees them: it starts them, answers what they
+ * cannot, counts what they did, and chooses among their sockets.
  *
+ * They are started before there are sockets, so that a process which takes sockets over can answer from them at once.
  * One worker gets everything while it can bear it, since fuller batches cost less; with more load, more of them do. The
  * sockets of a worker that is not there are read by the main thread.
  */
@@ -11,6 +12,7 @@ import { udpReceiveBufferOctets } from '../../base/limits.ts'
 import {
   forwardedBatchesPerTurn,
   forwardedQueryOctets,
+  workerPrepareMs,
   workerRestartMaxMs,
   workerRestartMinMs,
   workerTickMs
@@ -30,7 +32,6 @@ import type { WorkerData, WorkerMessage } from './worker.ts'
 
 export type WorkersParts = Readonly<{
   libc: Libc
-  listeners: Listeners
   dataPlane: DataPlane
   clock: Clock
   log: Logger
@@ -39,14 +40,17 @@ export type WorkersParts = Readonly<{
 /** A worker's place, which it leaves to another one when it ends. */
 type Seat = {
   readonly number: number
-  /** What it reads: its socket of each address. */
-  readonly sockets: readonly UdpSocket[]
+  /** What it reads: its socket of each address; empty until there are any. */
+  sockets: readonly UdpSocket[]
+  /** The same as WorkerData has it. */
+  readonly descriptors: Int32Array
   readonly command: Int32Array
   readonly counters: Float64Array
   /** The counters as they were last added up. */
   readonly counted: Float64Array
   ring: ForwardRing
   worker: Worker | null
+  isPrepared: boolean
   isReading: boolean
   restartMs: number
   ended: Promise<void>
@@ -58,6 +62,9 @@ export class Workers {
   readonly #parts: WorkersParts
   readonly #seats: readonly Seat[]
   readonly #spread: Spread
+  /** Null until there are any. */
+  #listeners: Listeners | null = null
+  #whenPrepared: () => void = () => {}
   #steeredTo = ''
   /** Another process has the sockets, and says how they are chosen from. */
   #isPaused = false
@@ -65,33 +72,54 @@ export class Workers {
   #cancelTick: Cancel = () => {}
   readonly #cancelRestarts = new Set<Cancel>()
 
-  /** Null for one thread: then there are no workers. */
-  static start(threads: number, parts: WorkersParts): Workers | null {
-    const { libc, listeners } = parts
-    if (threads > 1) return new Workers(threads, parts)
-    // The process before us may have had more sockets for an address; they are all read here, one of them is enough.
-    for (const [first, ...others] of listeners.udpOf) if (others.length > 0) steer(libc, first!.fd!, [0])
-    return null
-  }
-
-  private constructor(threads: number, parts: WorkersParts) {
+  /** Starts them. @param addresses how many there will be sockets for, at most */
+  constructor(threads: number, addresses: number, parts: WorkersParts) {
     this.#parts = parts
     this.#spread = new Spread(threads, parts.clock)
     this.#seats = Array.from({ length: threads }, (_, number) => ({
       number,
-      sockets: parts.listeners.udpOf.flatMap((group) => (group.length > 1 ? [group[number]!] : [])),
-      command: new Int32Array(new SharedArrayBuffer(4)),
+      sockets: [],
+      descriptors: new Int32Array(new SharedArrayBuffer(4 * (1 + addresses))),
+      command: sharedWord(command.prepare),
       counters: new Float64Array(new SharedArrayBuffer(counter.size * 8)),
       counted: new Float64Array(counter.size),
       ring: newRing().ring,
       worker: null,
+      isPrepared: false,
       isReading: false,
       restartMs: workerRestartMinMs,
       ended: Promise.resolve()
     }))
     for (const seat of this.#seats) this.#begin(seat)
+  }
+
+  /** Resolves once all of them can read, or have failed to come that far, or take long. */
+  async prepared(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#parts.clock.after(workerPrepareMs, resolve)
+    this.#whenPrepared = () => {
+      if (this.#seats.every(({ worker, isPrepared }) => worker === null || isPrepared)) resolve()
+    }
+    this.#whenPrepared()
+    await promise
+    cancel()
+  }
+
+  /** Gives them the sockets, of which each address has as many as there are workers. */
+  serve(listeners: Listeners): void {
+    this.#listeners = listeners
+    for (const seat of this.#seats) {
+      seat.sockets = listeners.udpOf.flatMap((group) => group[seat.number] ?? []).filter(({ fd }) => fd !== null)
+      seat.descriptors.set([seat.sockets.length, ...seat.sockets.map(({ fd }) => fd!)])
+    }
+    this.#command(command.serve)
     this.#steer()
     this.#tick()
+  }
+
+  /** How many there are to be. */
+  get size(): number {
+    return this.#seats.length
   }
 
   /** Those that read now. */
@@ -99,7 +127,7 @@ export class Workers {
     return this.#seats.flatMap(({ worker, isReading }) => (isReading && worker !== null ? [worker] : []))
   }
 
-  get status(): WorkersStatus {
+  get status(): Omit<WorkersStatus, 'wanted' | 'whyNone'> {
     const sum = (which: number): number => this.#seats.reduce((total, { counters }) => total + counters[which]!, 0)
     const reading = this.reading.length
     return {
@@ -114,9 +142,9 @@ export class Workers {
 
   /** Adds up what they have done until now, where everything else is counted. */
   count(): void {
-    const { dataPlane, listeners } = this.#parts
-    dataPlane.ready?.count()
-    const { udp } = listeners.stats
+    this.#parts.dataPlane.ready?.count()
+    if (this.#listeners === null) return
+    const { udp } = this.#listeners.stats
     for (const { counters, counted } of this.#seats) {
       const more = (which: number): number => {
         const now = counters[which]!
@@ -134,6 +162,7 @@ export class Workers {
       udp.sendQueueFullTotal += more(counter.sendQueueFull)
       udp.receiveErrorsTotal += more(counter.receiveErrors)
       udp.backlogsTotal += more(counter.backlogs)
+      const { dataPlane } = this.#parts
       const notQueries = more(counter.notQueries)
       dataPlane.stats.queriesUdp += notQueries
       dataPlane.stats.dropped += notQueries
@@ -164,7 +193,7 @@ export class Workers {
     this.count()
     for (const seat of this.#seats) {
       this.#takeIn(seat, seat.ring)
-      this.#parts.listeners.delegate(seat.sockets, false)
+      this.#listeners?.delegate(seat.sockets, false)
     }
   }
 
@@ -185,7 +214,7 @@ export class Workers {
       ring: buffer,
       command: seat.command.buffer as SharedArrayBuffer,
       counters: seat.counters.buffer as SharedArrayBuffer,
-      fds: seat.sockets.map(({ fd }) => fd!),
+      sockets: seat.descriptors.buffer as SharedArrayBuffer,
       receiveBufferOctets: udpReceiveBufferOctets
     }
     const worker = new Worker(workerFile, { workerData: data, name: `worker ${seat.number}`, resourceLimits })
@@ -201,9 +230,14 @@ export class Workers {
   }
 
   #hear(seat: Seat, message: WorkerMessage): void {
-    if (message === 'reading') {
+    if (message === 'prepared') {
+      seat.isPrepared = true
+      this.#whenPrepared()
+    } else if (message === 'reading') {
+      // Nobody has given it sockets where it was stopped before.
+      if (this.#isClosed || this.#listeners === null) return
       seat.isReading = true
-      this.#parts.listeners.delegate(seat.sockets, true)
+      this.#listeners.delegate(seat.sockets, true)
       this.#steer()
     } else if (message === 'busy') {
       this.#spread.more()
@@ -228,13 +262,15 @@ export class Workers {
 
   /** A worker is gone: the main thread reads what it has read. */
   #end(seat: Seat): void {
-    const { listeners, clock, log } = this.#parts
+    const { clock, log } = this.#parts
     const wasReading = seat.isReading
     seat.worker = null
+    seat.isPrepared = false
     seat.isReading = false
+    this.#whenPrepared()
     if (this.#isClosed) return
     this.#steer()
-    listeners.delegate(seat.sockets, false)
+    this.#listeners?.delegate(seat.sockets, false)
     this.#takeIn(seat, seat.ring)
     if (wasReading) seat.restartMs = workerRestartMinMs
     log.error({ worker: seat.number, restartMs: seat.restartMs }, 'a worker has ended; it is started again')
@@ -257,14 +293,22 @@ export class Workers {
 
   /** Lets the kernel choose among as many workers as the load needs. */
   #steer(): void {
-    if (this.#isPaused) return
-    const { libc, listeners } = this.#parts
+    const { libc } = this.#parts
+    if (this.#isPaused || this.#listeners === null) return
     const reading = this.#seats.filter(({ isReading }) => isReading).map(({ number }) => number)
     const numbers = reading.length === 0 ? [0] : reading.slice(0, this.#spread.wanted)
     if (numbers.join() === this.#steeredTo) return
     this.#steeredTo = numbers.join()
-    for (const group of listeners.udpOf) if (group.length > 1) steer(libc, group[0]!.fd!, numbers)
+    for (const group of this.#listeners.udpOf) if (group.length > 1) steer(libc, group[0]!.fd!, numbers)
   }
+}
+
+/**
+ * Where there are no workers: the process before us may have had more sockets for an address, which are all read here;
+ * one of them is enough from now on.
+ */
+export function readFirstSockets(libc: Libc, listeners: Listeners): void {
+  for (const [first, ...others] of listeners.udpOf) if (others.length > 0) steer(libc, first!.fd!, [0])
 }
 
 /** A worker holds next to nothing of its own. */
@@ -273,4 +317,10 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 function newRing(): { ring: ForwardRing; buffer: SharedArrayBuffer } {
   const buffer = new SharedArrayBuffer(forwardRingOctets(forwardedQueryOctets))
   return { ring: new ForwardRing(buffer), buffer }
+}
+
+function sharedWord(value: number): Int32Array {
+  const word = new Int32Array(new SharedArrayBuffer(4))
+  word[0] = value
+  return word
 }

@@ -119,8 +119,7 @@ export class ReadyAnswers {
     if (!this.#isWanted) return
     this.#isWanted = false
     const basis = basisOf(this.#parts, query, answer)
-    // Workers cannot look whether a copy still speaks for its peer.
-    if (basis === null || (basis.source.mirror !== null && this.shared !== null)) return
+    if (basis === null) return
     const { entry } = basis.source
     const ageSeconds = entry === null ? 0 : answer.ageSeconds
     const template = templateOf(octets, query, message, answer, { recursionAvailable, ageSeconds })
@@ -164,8 +163,7 @@ export class ReadyAnswers {
 
   #put(template: ReadyTemplate, basis: ReadyBasis): void {
     const { hash, flags } = this.#question
-    // Workers cannot look whether the cached answer is still held: its leaving changes the version of its key.
-    const names = this.shared === null || basis.source.entry === null ? basis.names : [basis.source.cacheKey]
+    const names = this.shared === null ? basis.names : sharedNamesOf(basis)
     const block = this.#table.put(hash, flags, this.#limitOctets, template, this.#shared(basis.source), names.length)
     if (block < 0) return
     const { words } = this.#table
@@ -184,15 +182,11 @@ export class ReadyAnswers {
     const { shared } = this
     if (source.mirror !== null) {
       const written = this.#writeZone(block, source.mirror.store!, octets, end, out)
-      this.#countMirror(source, source.mirror)
+      if (written > 0) this.#countMirror(source, source.mirror)
       return written
     }
     if (source.entry === null) {
-      // Workers read what lies here: it is left as it is.
-      const written =
-        shared === null
-          ? this.#writeZone(block, source.zone!, octets, end, out)
-          : shared.copy.write(block, octets, end, out, null, source.zone!.serial)
+      const written = this.#writeZone(block, source.zone!, octets, end, out)
       if (written > 0) this.#countZone(source)
       return written
     }
@@ -214,6 +208,8 @@ export class ReadyAnswers {
   }
 
   #writeZone(block: number, { serial }: ZoneStore, octets: Uint8Array, end: number, out: Uint8Array): number {
+    // Workers read what lies here: it is left as it is.
+    if (this.shared !== null) return this.shared.copy.write(block, octets, end, out, null, serial)
     const { words } = this.#table
     if (words[block + field.serialAt] !== 0 && words[block + field.serial] !== (serial | 0)) {
       this.#table.setSerial(block, serial)
@@ -230,7 +226,8 @@ export class ReadyAnswers {
     if (source === null) return
     if (this.#table.isTruncated(number)) stats.truncated += times
     for (let time = 0; time < times; time++) {
-      if (source.entry === null) this.#countZone(source)
+      if (source.mirror !== null) this.#countMirror(source, source.mirror)
+      else if (source.entry === null) this.#countZone(source)
       else this.#countCached(source, source.entry, lastAtMs)
     }
   }
@@ -281,7 +278,19 @@ export class ReadyAnswers {
     const followed = this.#copies.get(mirror)
     if (store === null || followed?.copyNumber === copyNumber) return
     followed?.end()
-    this.#copies.set(mirror, { copyNumber, end: store.subscribe(this.#end) })
+    const endNames = store.subscribe(this.#end)
+    const { shared } = this
+    shared?.followCopy(mirror)
+    // Workers cannot look which copy it is, nor whether it tells all: another version of its key says so.
+    const endTaken = mirror.onTaken(() => {
+      if (mirror.copyNumber !== copyNumber || !mirror.copy!.coverage.isWhole) this.#touch(copyKeyOf(mirror))
+      shared?.followCopy(mirror)
+    })
+    const end = (): void => {
+      endNames()
+      endTaken()
+    }
+    this.#copies.set(mirror, { copyNumber, end })
   }
 
   #leaveCopies(): void {
@@ -311,6 +320,15 @@ export class ReadyAnswers {
 /** Whether that copy is still the one, speaks for the peer, and tells all that its zone says. */
 const isSameCopy = (mirror: MirroredZone, copyNumber: number): boolean =>
   mirror.copyNumber === copyNumber && mirror.copy!.coverage.isWhole && mirror.isLive()
+
+/** Workers cannot look whether the cached answer is still held: its leaving changes the version of its key. */
+function sharedNamesOf({ source, names }: ReadyBasis): readonly string[] {
+  if (source.entry !== null) return [source.cacheKey]
+  return source.mirror === null ? names : [...names, copyKeyOf(source.mirror)]
+}
+
+/** Like no name, and like no key of the cache, which begin with a target. */
+const copyKeyOf = ({ apex }: MirroredZone): string => `copy ${apex}`
 
 function bucketOf(name: string): number {
   const hash = fnv1a(fnvOffset, name, 0, name.length)

@@ -56,7 +56,7 @@ export class ReadyReader {
     let ageSeconds: number | null = null
     let serial: number | null = null
     if (zone >= 0) {
-      if (words[shared.isSilent] !== 0) return 0
+      if (words[shared.isSilent] !== 0 || !(nowMs < this.#shared.liveUntilMs[zone]!)) return 0
       serial = this.#shared.serials[zone]!
     } else {
       if (!(nowMs < facts[first + fact.validUntilMs]!)) return 0

@@ -12,7 +12,7 @@ import { ReadyUses, readyUsesOctets } from './ready-uses.ts'
 import { readyIndexOctets, type ReadyMemory } from './ready-table.ts'
 
 /** Names share versions: a change of one may end answers of another, which are then made anew. A power of two. */
-export const nameVersions = 16_384
+export const nameVersions = 131_072
 
 /** Words that are written often lie in cache lines of their own. */
 export const shared = {
@@ -37,7 +37,7 @@ export const fact = {
   storedAtMs: 1,
   /** That of the standings which the answer rests on; -1: on none. */
   revision: 2,
-  /** Whose serial a denial carries, as an index of `serials`; -1: the answer comes from the cache. */
+  /** Whose serial a denial carries, as an index of `serials` and `liveUntilMs`; -1: the answer comes from the cache. */
   zone: 3,
   perAnswer: 4
 } as const
@@ -50,6 +50,7 @@ export type SharedReadyBuffers = Readonly<{
   words: SharedArrayBuffer
   clockOffset: SharedArrayBuffer
   serials: SharedArrayBuffer
+  liveUntilMs: SharedArrayBuffer
   clients: SharedArrayBuffer
   uses: readonly SharedArrayBuffer[]
 }>
@@ -66,6 +67,7 @@ export function sharedReadyBuffers(workers: number): SharedReadyBuffers {
     words: memory(sharedWords * 4),
     clockOffset: memory(8),
     serials: memory(maxSharedZones * 4),
+    liveUntilMs: memory(maxSharedZones * 8),
     clients: memory(clientGroupsOctets(sharedClientGroups)),
     uses: Array.from({ length: workers }, () => memory(readyUsesOctets(readyAnswerSlots)))
   }
@@ -76,7 +78,10 @@ export class SharedReady {
   readonly facts: Float64Array
   readonly versions: Int32Array
   readonly words: Int32Array
+  /** Of our zones, and of copies of peers' zones. */
   readonly serials: Int32Array
+  /** Until when each of them may be answered from, by the clock of the thread that writes. */
+  readonly liveUntilMs: Float64Array
   readonly clients: ClientGroups
   /** One for each worker. */
   readonly uses: readonly ReadyUses[]
@@ -88,6 +93,7 @@ export class SharedReady {
     this.versions = new Int32Array(buffers.versions)
     this.words = new Int32Array(buffers.words)
     this.serials = new Int32Array(buffers.serials)
+    this.liveUntilMs = new Float64Array(buffers.liveUntilMs)
     this.clients = new ClientGroups(buffers.clients)
     this.uses = buffers.uses.map((buffer) => new ReadyUses(buffer))
     this.#clockOffset = new Float64Array(buffers.clockOffset)
@@ -119,3 +125,7 @@ export class SharedReady {
     }
   }
 }
+
+/** New memory for so many workers; null for none. */
+export const sharedReadyFor = (workers: number): SharedReady | null =>
+  workers === 0 ? null : new SharedReady(sharedReadyBuffers(workers))

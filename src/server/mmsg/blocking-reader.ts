@@ -21,7 +21,7 @@ import type { Libc } from './libc.ts'
 import type { ClientWords, MessageBatch } from './message-batch.ts'
 
 /** What the other thread wants, as the first word of `command`. */
-export const command = { serve: 0, pause: 1, stop: 2 } as const
+export const command = { serve: 0, pause: 1, stop: 2, prepare: 3 } as const
 
 /** What a worker counts, as numbers in shared memory that it alone writes. */
 export const counter = {

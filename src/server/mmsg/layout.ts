@@ -44,6 +44,10 @@ export const rusage = { user: 0, system: 16, room: 512 } as const
 export const sockFilter = { code: 0, ifTrue: 2, ifFalse: 3, value: 4, size: 8 } as const
 export const sockFprog = { count: 0, filter: 8, size: 16 } as const
 
+/** `struct sched_attr`, of which this is the first version; and the number of the system call that takes it. */
+export const schedAttr = { octets: 0, flags: 8, nice: 16, runtime: 24, size: 48 } as const
+export const schedSetattrNumber = { x64: 314, arm64: 274 } as const
+
 /** `struct timeval`. */
 export const timeval = { seconds: 0, microseconds: 8, size: 16 } as const
 
@@ -81,6 +85,7 @@ export const linux = {
   POLLIN: 1,
   POLLOUT: 4,
   RUSAGE_THREAD: 1,
+  SCHED_FLAG_KEEP_POLICY: 0x08,
   EINTR: 4,
   EAGAIN: 11
 } as const

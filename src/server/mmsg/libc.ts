@@ -4,6 +4,7 @@
  * koffi is optional: it is loaded only here, and only where it is installed. Its interface for polling is not
  * documented; the exact version is pinned, and the self-test uses it before anybody relies on it.
  */
+import { schedSetattrNumber } from './layout.ts'
 import type { AddressOf } from './message-batch.ts'
 
 /** Functions return -1 for an error, and `errno` then tells which. Addresses are numbers below 2^53. */
@@ -25,6 +26,10 @@ export type Libc = Readonly<{
   /** poll(2), which waits; `heads` are `pollfd`. */
   waitFor(heads: Uint8Array, count: number, timeoutMs: number): number
   getrusage(who: number, usage: Uint8Array): number
+  /** sched_setattr(2) for a thread of this process (0: the calling one), which has no function in the C library. */
+  schedSetattr(thread: number, attributes: Uint8Array, flags: number): number
+  /** Gives memory that was freed back to the system; null where the C library has no such function. */
+  mallocTrim: ((keepOctets: number) => number) | null
   close(fd: number): number
   errno(): number
   addressOf: AddressOf
@@ -56,6 +61,7 @@ export async function loadLibc(): Promise<Libc> {
   const { default: koffi } = (await import(name)) as { default: Koffi }
   const library = koffi.load(null)
   const { node } = koffi
+  const syscall = library.func('long syscall(long, long, uint8_t *, unsigned long)')
   return {
     socket: library.func('int socket(int, int, int)'),
     bind: library.func('int bind(int, uint8_t *, uint32_t)'),
@@ -73,9 +79,19 @@ export async function loadLibc(): Promise<Libc> {
     fcntl: library.func('int fcntl(int, int, int)'),
     waitFor: library.func('int poll(_Inout_ uint8_t *, unsigned long, int)'),
     getrusage: library.func('int getrusage(int, _Out_ uint8_t *)'),
+    schedSetattr: (thread, attributes, flags) => syscall(schedSetattrNumber[arch], thread, attributes, flags),
+    mallocTrim: functionOrNull(() => library.func('int malloc_trim(size_t)')),
     close: library.func('int close(int)'),
     errno: () => koffi.errno(),
     addressOf: (buffer) => Number(koffi.address(buffer)),
     poll: (fd, callback) => node.poll(fd, { readable: true }, callback)
+  }
+}
+
+function functionOrNull<Function>(find: () => Function): Function | null {
+  try {
+    return find()
+  } catch {
+    return null
   }
 }

@@ -67,6 +67,7 @@ void test('a copy that changes, is exchanged, and loses its peer', async (t) => 
   const versions = (): string => b.server.mirrors.status().flatMap(({ zones }) => zones.map(({ epoch, serial }) => `${epoch} ${serial}`)).join() // prettier-ignore
   t.same(differences(both), [], 'at first')
   const readyOfCopies = both.fast.stats.responsesBySource.get('mirror')!
+  t.ok(both.servedByWorker > names.length * asked.length, `workers gave ${both.servedByWorker}`)
   t.equal(readyOfCopies, both.slow.stats.responsesBySource.get('mirror'))
   t.ok(both.served > names.length * asked.length, `${both.served} were ready`)
   t.same([...both.fast.stats.responsesByRcode], [...both.slow.stats.responsesByRcode])

@@ -57,6 +57,7 @@ void test('ReadyReader: whatever lies in the memory, it gives nothing that is be
   const client = { a: 0, b: 0, c: 0xffff_0000, d: 1 }
   memory.words[shared.isOpen] = 1
   memory.words[shared.generation] = 1
+  memory.liveUntilMs.fill(Number.POSITIVE_INFINITY)
   memory.clients.put(client, 1, 0)
   const { octets } = query(parseName('api.backend.svc.cluster.local'), 1, variants[0]!)
   const out = new Uint8Array(65_535)

@@ -3,10 +3,13 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { arch } from 'node:process'
 import { test } from 'tap'
 import {
   pollFd,
   rusage,
+  schedAttr,
+  schedSetattrNumber,
   sockFilter,
   sockFprog,
   cmsghdr,
@@ -228,6 +231,14 @@ void test('the layout is that of the C headers', async (t) => {
     `sizeof(struct pollfd) == ${pollFd.size}`,
     ...fields('struct rusage', { ru_utime: rusage.user, ru_stime: rusage.system }),
     `sizeof(struct rusage) <= ${rusage.room}`,
+    ...fields('struct sched_attr', {
+      size: schedAttr.octets,
+      sched_flags: schedAttr.flags,
+      sched_nice: schedAttr.nice,
+      sched_runtime: schedAttr.runtime
+    }),
+    `SCHED_ATTR_SIZE_VER0 == ${schedAttr.size}`,
+    `SYS_sched_setattr == ${arch === 'arm64' ? schedSetattrNumber.arm64 : schedSetattrNumber.x64}`,
     ...Object.entries(linux).map(([name, value]) => `${name} == ${value}`)
   ]
   const folder = mkdtempSync(join(tmpdir(), 'layout-'))
@@ -238,7 +249,10 @@ void test('the layout is that of the C headers', async (t) => {
     'fcntl.h',
     'poll.h',
     'stddef.h',
+    'linux/sched.h',
+    'linux/sched/types.h',
     'sys/resource.h',
+    'sys/syscall.h',
     'sys/time.h',
     'sys/socket.h',
     'sys/un.h',

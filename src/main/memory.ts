@@ -1,0 +1,24 @@
+/** Keeps the process small: what was needed for the start, or freed since, goes back to the system. */
+import { setFlagsFromString } from 'node:v8'
+import type { Cancel, Clock } from '../base/clock.ts'
+import { memoryTrimEveryMs, memoryTrimFirstMs } from '../base/limits.ts'
+
+/**
+ * Lets V8's young generation grow again, which bin/peerdns.mjs holds small while code is read, and gives back now and
+ * then what the C library has kept: V8's compilers and collectors take and free much in threads of theirs, and each of
+ * these has a share of its own. The function returned ends that.
+ * @param trim malloc_trim, which takes about a millisecond; null where there is none
+ */
+export function keepMemorySmall(clock: Clock, trim: ((keepOctets: number) => number) | null): Cancel {
+  let cancel = clock.after(memoryTrimFirstMs, () => {
+    setFlagsFromString('--semi-space-growth-factor=2')
+    next(0)
+  })
+  const next = (delayMs: number): void => {
+    cancel = clock.after(delayMs, () => {
+      trim?.(0)
+      if (trim !== null) next(memoryTrimEveryMs)
+    })
+  }
+  return () => cancel()
+}
