@@ -409,6 +409,31 @@ test('list: silent for too long, it is asked for again', async (t) => {
   await settled(100)
 })
 
+test('list: asked for again and again without an answer, nothing has shown a sign of life', async (t) => {
+  const { server, clock, source, resource, until } = await setUp(t, { start: false })
+  server.fail(isList, () => true, 100)
+  source.start()
+  await until(() => server.requests.filter(isList).length === 1, 'asked')
+  t.equal(resource('services').lastSignOfLifeAgeMs, null, 'asked')
+  for (let times = 1; times <= 3; times++) {
+    clock.advance(10_500)
+    await until(() => server.requests.filter(isList).length > times, 'asked again', 100)
+    t.equal(resource('services').lastSignOfLifeAgeMs, null, `given up ${times} times`)
+  }
+})
+
+test('list: the age of the last sign of life grows while lists fail', async (t) => {
+  const { server, clock, resource, until } = await setUp(t)
+  const lists = server.requests.filter(isList).length
+  server.fail(isList, () => true, 100)
+  server.fail(isWatch, (_, response) => sendStatus(response, 410, 'Expired'))
+  await until(() => server.requests.filter(isList).length > lists, 'listed again', 500)
+  const begun = clock.nowMs()
+  const ageMs = resource('services').lastSignOfLifeAgeMs!
+  await until(() => clock.nowMs() - begun > 60_000, 'a minute', 500)
+  t.ok(resource('services').lastSignOfLifeAgeMs! >= ageMs + 60_000, `${resource('services').lastSignOfLifeAgeMs} ms`)
+})
+
 test('ServiceImports: come, change their version, and go', async (t) => {
   const { server, clock, model, counts, resource, until } = await setUp(t)
   t.equal(counts.synced, 1, 'synced without them')

@@ -199,8 +199,9 @@ export class Reflector {
     const { resource, clock, onSynced, onListed } = this.#options
     const beganAtMs = clock.nowMs()
     const path = await resource.locate(this.#connection)
-    this.#signOfLife()
+    // A path that is fixed says nothing of the API server: what the list sends does.
     if (path === null) {
+      this.#signOfLife()
       this.held.beginList()
     } else {
       this.#queue.arrived()
