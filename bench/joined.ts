@@ -2,7 +2,6 @@
  * One report out of many runs: `latest.json` keeps for each case what was measured last, and when and of what. A run
  * of some cases replaces those alone, so a machine that others use too can be measured in pieces.
  */
-import { existsSync, readFileSync } from 'node:fs'
 import type { LatencyResult } from './cases/latency.ts'
 import type { StartRow } from './cases/start.ts'
 import type { ServerRuns, ThroughputResult } from './cases/throughput.ts'
@@ -50,12 +49,6 @@ export function joined(before: BenchReport, now: BenchReport): BenchReport {
     latency: now.latency ?? before.latency,
     start: now.start ?? before.start
   }
-}
-
-/** An empty report where there is no such file, or one of another format. @throws SyntaxError: it is no JSON */
-export function readReport(file: string): BenchReport {
-  const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchReport) : emptyReport
-  return report.format === format ? report : emptyReport
 }
 
 const short = (_: string, value: unknown): unknown => (typeof value === 'number' ? Number(value.toPrecision(5)) : value)

@@ -1,23 +1,19 @@
 /**
  * `npm run bench`: peerdns beside other servers, measured in the same run. What it takes: options.ts; how results of
- * several runs become one: joined.ts; what comes out: report.ts, plot.ts, readme.ts.
+ * several runs become one: joined.ts; what comes out: results.ts.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { OtherResults } from './aims.ts'
 import { buildPeerdns, withoutCompiledCode } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
 import { measureStart, type StartRow } from './cases/start.ts'
 import { forwardersTo, measureFleets, startClusterA } from './fleets.ts'
-import { emptyReport, format, joined, readReport, textOf, type BenchReport, type Measured } from './joined.ts'
+import { emptyReport, format, joined, textOf, type BenchReport, type Measured } from './joined.ts'
 import { otherCommands, parseOptions, usage, type BenchOptions } from './options.ts'
-import type { Demand } from './overload/demands.ts'
-import { plotOf } from './plot.ts'
 import { allowedCores, hasRaisedPriority } from './process-usage.ts'
-import { readmePart, withFigures } from './readme.ts'
 import { markdownReport } from './report.ts'
-import type { RestartResults } from './restart/results.ts'
+import { draw, readReport } from './results.ts'
 import { corednsForZoneFile } from './rivals/coredns.ts'
 import {
   findCompiler,
@@ -166,29 +162,12 @@ const machineText = (): string => {
   return count === 2 ? 'Two shared cores' : `${count} core${count === 1 ? '' : 's'}`
 }
 
-function otherResults(folder: string): OtherResults {
-  const read = (name: string): unknown => {
-    const file = join(folder, name)
-    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
-  }
-  const overload = read('overload.json') as { demands: readonly Demand[] } | null
-  return { overload: overload?.demands ?? null, restart: read('restart.json') as RestartResults | null }
-}
-
-function draw(report: BenchReport, folder: string, hasReadme: boolean): void {
-  const others = otherResults(folder)
-  writeFileSync(join(folder, 'latest.md'), markdownReport(report, others))
-  if (report.throughput.length > 0) writeFileSync(join(folder, 'latest.svg'), plotOf(report.throughput))
-  if (!hasReadme) return
-  const readme = join(root, 'README.md')
-  writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), readmePart(report, others)))
-}
-
 async function main(options: BenchOptions): Promise<void> {
   const folder = options.resultsFolder === null ? null : resolve(root, options.resultsFolder)
   const file = folder === null ? null : join(folder, 'latest.json')
   if (options.isDrawnOnly) {
-    if (folder !== null && file !== null) draw(readReport(file), folder, options.hasReadme)
+    if (folder !== null && file !== null)
+      draw(readReport(file), folder, options.hasReadme ? join(root, 'README.md') : null)
     return
   }
   const hasOwnCases = [...options.cases].some((id) => !(otherCommands as readonly string[]).includes(id))
@@ -201,7 +180,7 @@ async function main(options: BenchOptions): Promise<void> {
   }
   runOthers(options)
   if (folder === null || file === null) return
-  draw(readReport(file), folder, options.hasReadme)
+  draw(readReport(file), folder, options.hasReadme ? join(root, 'README.md') : null)
   say(`written to ${folder}`)
 }
 

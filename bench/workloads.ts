@@ -64,7 +64,7 @@ export const ownServices = [
 
 /** Services of the other cluster, in namespaces of their own. No cache keeps those of the last one. */
 export const peeredServices = clusterIpServices('peered', namesPerWorkload, 97)
-export const freshServices = clusterIpServices('fresh', 500, 98)
+export const freshServices = clusterIpServices('fresh', 300, 98)
 export const unkeptServices = clusterIpServices('unkept', namesPerWorkload, 99).map((service) => ({
   ...service,
   ttlSeconds: 0

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'tap'
 import { aimsOf, type Aim } from '../../bench/aims.ts'
 import type { ServerRuns } from '../../bench/cases/throughput.ts'
@@ -15,6 +17,7 @@ import { demandsOn } from '../../bench/overload/demands.ts'
 import { plotOf } from '../../bench/plot.ts'
 import { readmePart, withFigures } from '../../bench/readme.ts'
 import { markdownReport } from '../../bench/report.ts'
+import { readOtherResults, readReport } from '../../bench/results.ts'
 import { serverTitles, type ServerId } from '../../bench/rivals/server-plan.ts'
 import { allWorkloads, type WorkloadId } from '../../bench/workloads.ts'
 
@@ -185,4 +188,12 @@ test('reports show each case of a joined report, and why a figure is missing', a
   t.equal(withFigures(`before\n${part}\nafter\n`, part), `before\n${part}\nafter\n`)
   t.throws(() => withFigures('no place', part), { message: /has no lines/ })
   t.doesNotThrow(() => markdownReport(emptyReport, none))
+})
+
+test('README.md has the figures of the results that lie beside it', async (t) => {
+  const root = join(import.meta.dirname, '..', '..')
+  const folder = join(root, 'bench', 'results')
+  const part = readmePart(readReport(join(folder, 'latest.json')), readOtherResults(folder))
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  t.ok(readme.includes(part), 'else: npm run bench -- --draw --readme')
 })
