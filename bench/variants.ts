@@ -10,17 +10,16 @@ import type { Workspace } from './workspace.ts'
 
 const onlyIn = (plan: ServerPlan, { id }: Readonly<{ id: WorkloadId }>): ServerPlan => ({ ...plan, onlyIn: id })
 
-/** One thread and two, of peerdns and of Unbound. */
+/** `threads: 0` to `2` of peerdns, one and two threads of Unbound. */
 export async function threadsPlans(
   workspace: Workspace,
   { peerdns, unbound }: Rivals,
   role: ZoneRole
 ): Promise<ServerPlan[]> {
   const plans: ServerPlan[] = []
-  for (const [at, workload] of threadsWorkloads.entries()) {
-    const threads = at + 1
+  for (const [threads, workload] of threadsWorkloads.entries()) {
     plans.push(onlyIn(peerdnsForZone({ ...peerdns, threads }, await workspace.place(), role), workload))
-    if (unbound === null) continue
+    if (unbound === null || threads === 0) continue
     plans.push(onlyIn(unboundForZone(unbound.path, await workspace.place(), role, threads), workload))
   }
   return plans

@@ -24,6 +24,7 @@ export type WorkloadId =
   | 'names-100k-zipf'
   | 'no-changes'
   | 'changes'
+  | 'threads-0'
   | 'threads-1'
   | 'threads-2'
   | 'batching-auto'
@@ -223,10 +224,21 @@ export const manyNamesWorkloads: Readonly<Record<number, readonly Workload[]>> =
   })
 )
 
-/** peerdns with one thread beside peerdns with two, and Unbound likewise; all may use both cores. */
+/** peerdns' `threads`: 0 (one thread for everything), 1 and 2 that answer; and Unbound with 1 and 2; all on both cores. */
 export const threadsWorkloads = [
-  { ...clusterA, id: 'threads-1', title: 'ClusterIP A, one thread, two cores', shortTitle: 'one thread, two cores' },
-  { ...clusterA, id: 'threads-2', title: 'ClusterIP A, two threads, two cores', shortTitle: 'two threads, two cores' }
+  {
+    ...clusterA,
+    id: 'threads-0',
+    title: 'ClusterIP A, `threads: 0`, two cores',
+    shortTitle: '`threads: 0`, two cores'
+  },
+  {
+    ...clusterA,
+    id: 'threads-1',
+    title: 'ClusterIP A, `threads: 1`, two cores',
+    shortTitle: '`threads: 1`, two cores'
+  },
+  { ...clusterA, id: 'threads-2', title: 'ClusterIP A, `threads: 2`, two cores', shortTitle: '`threads: 2`, two cores' }
 ] as const satisfies readonly Workload[]
 
 /** peerdns on `recvmmsg` and `sendmmsg`, and on plain node:dgram. */

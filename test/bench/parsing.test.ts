@@ -120,7 +120,7 @@ test('parseOptions takes known cases and numbers in range', async (t) => {
   const both = parseOptions(['--only', 'threads,srv'])
   t.same(
     typeof both === 'string' ? both : [...both.cases],
-    ['threads-1', 'threads-2', 'srv'],
+    ['threads-0', 'threads-1', 'threads-2', 'srv'],
     'cases that only mean something together'
   )
   t.match(parseOptions(['--seconds', '10', '--no-files']), { seconds: 10, resultsFolder: null })
