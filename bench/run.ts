@@ -144,11 +144,12 @@ function git(...args: string[]): string | null {
   return status === 0 ? stdout.trim() : null
 }
 
-/** Of the sources that are measured. */
+/** The last one that changed what is measured. */
 function commitOf(): string {
-  const commit = git('rev-parse', '--short', 'HEAD')
-  if (commit === null) return 'without a repository'
-  return git('status', '--porcelain', '--', 'src', 'bin', 'package.json') === '' ? commit : `${commit}+`
+  const sources = ['src', 'bin', 'package.json']
+  const commit = git('log', '-1', '--format=%h', '--', ...sources)
+  if (commit === null || commit === '') return 'without a repository'
+  return git('status', '--porcelain', '--', ...sources) === '' ? commit : `${commit}+`
 }
 
 function versionsOf(programs: Readonly<Record<string, Program | null>>): Record<string, string> {
