@@ -21,7 +21,8 @@ export const systemClock: Clock = {
   nowMs: () => performance.now(),
   epochMs: () => Date.now(),
   after(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs)
+    // A moment that has passed is one that comes next; Node warns of less than nothing.
+    const timer = setTimeout(callback, Math.max(delayMs, 0))
     timer.unref()
     return () => clearTimeout(timer)
   }

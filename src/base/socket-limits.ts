@@ -28,8 +28,11 @@ export const connectedBatchDatagrams = 8
 export const connectedBatchesPerTurn = 4
 
 // Workers, that is threads which answer UDP from memory (`threads`).
-/** Queries that a worker has handed over and nobody has taken yet, in octets; what has no room is lost. */
-export const forwardedQueryOctets = 1024 * 1024
+/**
+ * Queries that a worker has handed over and nobody has taken yet, in octets; what has no room is lost. Some two thousand:
+ * more would wait longer than who asks does, where the main thread cannot keep up.
+ */
+export const forwardedQueryOctets = 256 * 1024
 /** Batches of one worker's queries in one turn of the event loop. */
 export const forwardedBatchesPerTurn = 4
 /** How long sockets are not taken over because workers are not ready to read them. */

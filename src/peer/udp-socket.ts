@@ -26,15 +26,21 @@ export type OpenUdpSocket = (server: ServerAddress, events: UdpSocketEvents) => 
 export const openDgramSocket: OpenUdpSocket = ({ address, port, family }, events) => {
   const socket = createSocket({
     type: family === 4 ? 'udp4' : 'udp6',
-    // Addresses only come here: nothing is looked up, and the socket is bound at once.
-    lookup: (_address, _options, callback) => callback(null, address, family)
+    // Addresses only come here, ours to bind to and the server's: nothing is looked up, and the socket is bound at once.
+    lookup: (asked, _options, callback) => callback(null, asked, family)
   })
   let remote: End | null = null
   let isClosed = false
+  let hasFailed = false
   const sent = (error: Error | null): void => {
-    if (error !== null) events.failed(error)
+    if (error !== null) failed(error)
   }
-  socket.on('error', (error) => events.failed(error))
+  // It may come within `connect`, before the caller has the socket.
+  const failed = (error: Error): void => {
+    hasFailed = true
+    queueMicrotask(() => events.failed(error))
+  }
+  socket.on('error', failed)
   socket.on('connect', () => {
     // A connect that was under way ends behind a close too.
     if (isClosed) return
@@ -48,13 +54,17 @@ export const openDgramSocket: OpenUdpSocket = ({ address, port, family }, events
   try {
     socket.connect(port, address)
   } catch (error) {
-    queueMicrotask(() => events.failed(error as Error))
+    failed(error as Error)
   }
   return {
     send: (octets) => socket.send(octets, sent),
     close: (onClosed) => {
       isClosed = true
-      socket.close(onClosed)
+      // What could not be bound would wait to be for ever before it is closed.
+      if (hasFailed && remote === null) {
+        socket.close()
+        queueMicrotask(onClosed)
+      } else socket.close(onClosed)
     }
   }
 }

@@ -213,3 +213,29 @@ for (const [way, openSocket] of ways) {
     t.match(await ports.exchange(query, true).done, { kind: 'failed', outcome: 'network' })
   })
 }
+
+for (const [way, openSocket] of ways) {
+  void test(`UdpPorts: questions leave from an address of ours, wherever they go, ${way}`, async (t) => {
+    const far = createSocket('udp4')
+    t.teardown(() => far.close())
+    await new Promise<void>((resolve) => far.bind(0, '127.0.0.2', resolve))
+    const from = new Promise<string>((resolve) => far.once('message', (_, { address }) => resolve(address)))
+    const where = { address: '127.0.0.2', port: far.address().port, family: 4 } as const
+    const ports = new UdpPorts(where, new ManualClock(), newPeerStats(), () => openSocket)
+    const { done } = ports.exchange(query, true)
+    t.not(await from, '127.0.0.2')
+    await ports.close()
+    t.match(await done, { kind: 'failed' })
+  })
+
+  void test(`UdpPorts: nobody there or no way there, they can be closed, ${way}`, async (t) => {
+    for (const address of ['192.0.2.53', '255.255.255.255', '240.0.0.1']) {
+      const where = { address, port: 53, family: 4 } as const
+      const ports = new UdpPorts(where, new ManualClock(), newPeerStats(), () => openSocket)
+      const { done } = ports.exchange(query, true)
+      const closed = ports.close()
+      t.match(await done, { kind: 'failed' }, address)
+      await closed
+    }
+  })
+}
