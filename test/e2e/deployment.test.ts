@@ -23,6 +23,7 @@ const mcs = 'multicluster.x-k8s.io'
 
 /** In a mount namespace of its own: the token and the configuration where a pod has them, then peerdns as its user. */
 const mountAndServe = `
+unset NODE_OPTIONS
 mount -t tmpfs none /run
 mkdir -p /run/secrets/kubernetes.io/serviceaccount /run/peerdns
 mount --bind "$1" /run/secrets/kubernetes.io/serviceaccount
