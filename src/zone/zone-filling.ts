@@ -27,20 +27,23 @@ export function fill(
   filling: ZoneFilling
 ): void {
   check(filling, apex)
-  tree.notesExistence = false
   const { sets, services, names, hosts = [], pointers = [] } = filling
-  for (const { owner, type, after } of sets) {
-    if (after === null) tree.remove(owner, type)
-    else tree.put(after)
+  tree.notesExistence = false
+  try {
+    for (const { owner, type, after } of sets) {
+      if (after === null) tree.remove(owner, type)
+      else tree.put(after)
+    }
+    for (const some of hosts) tree.putHosts(some)
+    for (const some of pointers) tree.putPointers(some)
+    for (const { owner, after } of services) {
+      if (after === null) serviceStates.delete(owner)
+      else serviceStates.set(owner, after)
+    }
+    for (const { owner, exists } of names) tree.setNamed(owner, exists)
+  } finally {
+    tree.notesExistence = true
   }
-  for (const some of hosts) tree.putHosts(some)
-  for (const some of pointers) tree.putPointers(some)
-  for (const { owner, after } of services) {
-    if (after === null) serviceStates.delete(owner)
-    else serviceStates.set(owner, after)
-  }
-  for (const { owner, exists } of names) tree.setNamed(owner, exists)
-  tree.notesExistence = true
 }
 
 function check({ sets, services, names, hosts = [], pointers = [] }: ZoneFilling, apex: DomainName): void {
