@@ -46,8 +46,7 @@ export class NameTree {
   /** Names that came or went since the last `takeExistenceChanges`. */
   #existence = new Map<DomainName, boolean>()
   readonly #texts = new SharedTexts()
-  /** False where nobody asks which names came or went. */
-  notesExistence = true
+  #notesExistence = true
   #rrsets = 0
   #compactNames = 0
   /** The node that the last new name was put below: names of one Service come one after the other. */
@@ -184,6 +183,16 @@ export class NameTree {
     this.#prune(name, node)
   }
 
+  /** Does what changes this tree while nobody asks which names came or went. @throws what `work` throws */
+  withoutNoting(work: () => void): void {
+    this.#notesExistence = false
+    try {
+      work()
+    } finally {
+      this.#notesExistence = true
+    }
+  }
+
   /** The names that came or went since the last call, each once and only where the end differs from the start. */
   takeExistenceChanges(): NameChange[] {
     const changes = Array.from(this.#existence, ([owner, exists]) => ({ owner, exists }))
@@ -305,7 +314,7 @@ export class NameTree {
   }
 
   #noteExistence(name: DomainName, exists: boolean): void {
-    if (!this.notesExistence) return
+    if (!this.#notesExistence) return
     // Came and went again within one change: nothing has changed.
     if (!this.#existence.delete(name)) this.#existence.set(name, exists)
   }

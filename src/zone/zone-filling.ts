@@ -28,8 +28,7 @@ export function fill(
 ): void {
   check(filling, apex)
   const { sets, services, names, hosts = [], pointers = [] } = filling
-  tree.notesExistence = false
-  try {
+  tree.withoutNoting(() => {
     for (const { owner, type, after } of sets) {
       if (after === null) tree.remove(owner, type)
       else tree.put(after)
@@ -41,9 +40,7 @@ export function fill(
       else serviceStates.set(owner, after)
     }
     for (const { owner, exists } of names) tree.setNamed(owner, exists)
-  } finally {
-    tree.notesExistence = true
-  }
+  })
 }
 
 function check({ sets, services, names, hosts = [], pointers = [] }: ZoneFilling, apex: DomainName): void {
