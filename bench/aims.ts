@@ -1,6 +1,16 @@
 /** What peerdns is to reach, and what was measured: made of the results, so that nobody writes it by hand. */
-import { cpuByRound, maximumByRound, p99ByRound, runsOf, type BenchReport, type ByRound } from './joined.ts'
-import type { Demand } from './overload/demands.ts'
+import type { ServerRuns } from './cases/throughput.ts'
+import {
+  caseOf,
+  cpuByRound,
+  maximumByRound,
+  otherCommit,
+  p99ByRound,
+  runsOf,
+  type BenchReport,
+  type ByRound
+} from './joined.ts'
+import type { Demand, OverloadResults } from './overload/demands.ts'
 import type { RestartResults } from './restart/results.ts'
 import { serverTitles, type ServerId } from './rivals/server-plan.ts'
 import { medianRatio, spreadOf } from './statistics.ts'
@@ -17,7 +27,10 @@ export type Aim = Readonly<{
 }>
 
 /** Results of commands that are no cases of `run.ts`; null where there are none. */
-export type OtherResults = Readonly<{ overload: readonly Demand[] | null; restart: RestartResults | null }>
+export type OtherResults = Readonly<{ overload: OverloadResults | null; restart: RestartResults | null }>
+
+/** Null: nothing was measured. `apart`: not both of what is divided, or not in the same run, so it is no ratio. */
+type Ratio = number | 'apart' | null
 
 const cpuOfUnbound = 1.05
 const cpuOfCoredns = 1 / 3
@@ -30,24 +43,50 @@ const times = (ratio: number): string => `${ratio.toFixed(2)}x`
 const median = (values: readonly (number | null)[]): number | null =>
   spreadOf(values.filter((value) => value !== null))?.median ?? null
 
-const atMost = (what: string, limit: number, ratio: number | null, beside: string): Aim => ({
-  what,
-  aim: `at most ${times(limit)}`,
-  measured: ratio === null ? null : times(ratio),
-  isMet: ratio === null ? null : ratio <= limit,
-  beside
-})
-
-/** The median by round of what peerdns has, by what somebody else has in the same case. */
-function besideOther(report: BenchReport, id: WorkloadId, other: ServerId, byRound: ByRound): number | null {
-  const [ours, theirs] = [runsOf(report, id, 'peerdns'), runsOf(report, id, other)]
-  return ours === undefined || theirs === undefined ? null : medianRatio(byRound(ours), byRound(theirs))
+/** What a ratio comes to; `measured` and what is beside it say nothing where there is none. */
+function judged(ratio: Ratio, isEnough: (ratio: number) => boolean, beside: string) {
+  if (ratio === null) return { measured: null, isMet: null, beside: '' }
+  if (ratio === 'apart') return { measured: 'not measured in one run', isMet: false, beside: '' }
+  return { measured: times(ratio), isMet: isEnough(ratio), beside }
 }
 
-/** Two cases of peerdns that took turns. */
-function besideCase(report: BenchReport, id: WorkloadId, other: WorkloadId, server: ServerId = 'peerdns') {
-  const [runs, others] = [runsOf(report, id, server), runsOf(report, other, server)]
-  return runs === undefined || others === undefined ? null : medianRatio(cpuByRound(runs), cpuByRound(others))
+const atMost = (what: string, limit: number, ratio: Ratio, beside: string): Aim => ({
+  what,
+  aim: `at most ${times(limit)}`,
+  ...judged(ratio, (value) => value <= limit, beside)
+})
+
+/** The median of the ratios by round. @param isOneRun whether these rounds were the same for both */
+function ratioOf(
+  ours: ServerRuns | undefined,
+  theirs: ServerRuns | undefined,
+  byRound: ByRound,
+  isOneRun: boolean
+): Ratio {
+  if (ours === undefined && theirs === undefined) return null
+  if (ours === undefined || theirs === undefined || !isOneRun) return 'apart'
+  return medianRatio(byRound(ours), byRound(theirs)) ?? 'apart'
+}
+
+/** What peerdns has, by what somebody else has in the same case, which is always of one run. */
+const besideOther = (report: BenchReport, id: WorkloadId, other: ServerId, byRound: ByRound): Ratio =>
+  ratioOf(runsOf(report, id, 'peerdns'), runsOf(report, id, other), byRound, true)
+
+/** CPU time in two cases that took turns. */
+function besideCase(report: BenchReport, id: WorkloadId, other: WorkloadId, server: ServerId = 'peerdns'): Ratio {
+  const isOneRun = caseOf(report, id)?.measured.run === caseOf(report, other)?.measured.run
+  return ratioOf(runsOf(report, id, server), runsOf(report, other, server), cpuByRound, isOneRun)
+}
+
+/** What stands beside a figure, with the commit where that is not the last one. */
+function withCommit(report: BenchReport, commit: string | undefined, beside: string): string {
+  return [beside, otherCommit(report, commit)].filter((text) => text !== '').join('; ')
+}
+
+/** Aims that are about one case. */
+function ofCase(report: BenchReport, id: WorkloadId, aims: readonly Aim[]): Aim[] {
+  const commit = caseOf(report, id)?.measured.commit
+  return aims.map((aim) => (aim.isMet === null ? aim : { ...aim, beside: withCommit(report, commit, aim.beside) }))
 }
 
 function medianOf(report: BenchReport, id: WorkloadId, byRound: ByRound, server: ServerId = 'peerdns'): number | null {
@@ -70,7 +109,7 @@ function cpuAims(report: BenchReport, id: WorkloadId, title: string): Aim[] {
   const [echo, coredns] = [runsOf(report, id, 'c-echo'), runsOf(report, id, 'coredns')]
   const floor = echo === undefined || coredns === undefined ? null : medianRatio(cpuByRound(echo), cpuByRound(coredns))
   const least = floor === null ? '' : `; C echo, which answers nothing: ${times(floor)}`
-  const ratio = (other: ServerId): number | null => besideOther(report, id, other, cpuByRound)
+  const ratio = (other: ServerId): Ratio => besideOther(report, id, other, cpuByRound)
   return [
     atMost(`CPU per query, ${title}, by Unbound's`, cpuOfUnbound, ratio('unbound'), beside('unbound')),
     atMost(`CPU per query, ${title}, by CoreDNS's`, cpuOfCoredns, ratio('coredns'), `${beside('coredns')}${least}`)
@@ -83,9 +122,7 @@ function maximumAim(report: BenchReport, id: WorkloadId, title: string, other: S
   return {
     what: `maximum q/s, ${title}, by ${serverTitles[other]}'s${isStretch ? ' (stretch)' : ''}`,
     aim: isStretch ? 'at least 1.00x' : 'above 1.00x',
-    measured: ratio === null ? null : times(ratio),
-    isMet: ratio === null ? null : isStretch ? ratio >= 1 : ratio > 1,
-    beside: both(ours, theirs, thousands)
+    ...judged(ratio, (value) => (isStretch ? value >= 1 : value > 1), both(ours, theirs, thousands))
   }
 }
 
@@ -105,17 +142,28 @@ function threadsAim(report: BenchReport): Aim {
   return atMost("CPU per query, two threads, by one thread's", cpuOfTwoThreads, ratio, beside)
 }
 
-/** Servers of their own for each, so not within the same rounds. */
 function manyNamesAim(report: BenchReport): Aim {
-  const [many, few] = [medianOf(report, 'names-100k', cpuByRound), medianOf(report, 'cluster-a', cpuByRound)]
-  const ratio = many === null || few === null || few === 0 ? null : many / few
-  return atMost("CPU per query, 100,000 names, by 200 names'", cpuOfManyNames, ratio, both(many, few, microseconds))
+  const beside = (server: ServerId): string =>
+    both(
+      medianOf(report, 'names-100k', cpuByRound, server),
+      medianOf(report, 'names-200', cpuByRound, server),
+      microseconds
+    )
+  const unbound = besideCase(report, 'names-100k', 'names-200', 'unbound')
+  return atMost(
+    "CPU per query, 100,000 names, by 200 names'",
+    cpuOfManyNames,
+    besideCase(report, 'names-100k', 'names-200'),
+    [beside('peerdns'), typeof unbound === 'number' ? `Unbound: ${times(unbound)}` : '']
+      .filter((text) => text !== '')
+      .join('; ')
+  )
 }
 
 function changesAim(report: BenchReport): Aim {
   const p99 = both(medianOf(report, 'changes', p99ByRound), medianOf(report, 'no-changes', p99ByRound), milliseconds)
   const coredns = besideCase(report, 'changes', 'no-changes', 'coredns')
-  const beside = [p99 === '' ? '' : `p99 ${p99}`, coredns === null ? '' : `CoreDNS: ${times(coredns)}`]
+  const beside = [p99 === '' ? '' : `p99 ${p99}`, typeof coredns === 'number' ? `CoreDNS: ${times(coredns)}` : '']
   return atMost(
     'CPU per query, 500 endpoint changes a second, by that without',
     cpuUnderChanges,
@@ -136,37 +184,45 @@ function memoryAim(report: BenchReport): Aim {
   }
 }
 
-function restartAim(restart: RestartResults | null): Aim {
+function restartAim(report: BenchReport, restart: RestartResults | null): Aim {
   const what = 'queries lost in restarts that take over'
   if (restart === null) return { what, aim: '0', measured: null, isMet: null, beside: '' }
-  const { restarts, sent, lost, queriesPerSecond, longestMs } = restart
+  const { commit, restarts, sent, lost, queriesPerSecond, longestMs } = restart
   const beside = `${restarts} restarts at ${queriesPerSecond} q/s, longest wait ${longestMs.toFixed(0)} ms`
-  return { what, aim: '0', measured: `${lost} of ${sent}`, isMet: lost === 0, beside }
+  const measured = `${lost} of ${sent}`
+  return { what, aim: '0', measured, isMet: lost === 0, beside: withCommit(report, commit, beside) }
+}
+
+/** With batches of datagrams; beside it what came of the same without. */
+function overloadAims(report: BenchReport, { commit, demands, withoutBatches }: OverloadResults): Aim[] {
+  return demands.map(({ what, aim, measured, isMet }: Demand, at) => {
+    const plain = withoutBatches[at]
+    const beside = plain === undefined ? '' : `\`batching: off\` ${plain.isMet ? 'met' : 'missed'}: ${plain.measured}`
+    return { what: `overload: ${what}`, aim, measured, isMet, beside: withCommit(report, commit, beside) }
+  })
 }
 
 export function aimsOf(report: BenchReport, { overload, restart }: OtherResults): Aim[] {
   const own = 'ClusterIP A'
   const peered = 'cached peered name'
   const fast: readonly ServerId[] = ['unbound', 'dnsdist']
+  const aims = (id: WorkloadId, ...these: readonly Aim[]): Aim[] => ofCase(report, id, these)
   return [
-    ...cpuAims(report, 'cluster-a', own),
-    ...cpuAims(report, 'peered', peered),
-    ...fast.map((other) => maximumAim(report, 'cluster-a', own, other)),
-    maximumAim(report, 'cluster-a', own, 'knot', true),
-    ...fast.map((other) => maximumAim(report, 'peered', peered, other)),
-    p99Aim(report, 'cluster-a', own),
-    p99Aim(report, 'peered', peered),
-    threadsAim(report),
-    manyNamesAim(report),
-    changesAim(report),
-    memoryAim(report),
-    ...(overload ?? []).map(({ what, aim, measured, isMet }) => ({
-      what: `overload: ${what}`,
-      aim,
-      measured,
-      isMet,
-      beside: ''
-    })),
-    restartAim(restart)
+    ...aims('cluster-a', ...cpuAims(report, 'cluster-a', own)),
+    ...aims('peered', ...cpuAims(report, 'peered', peered)),
+    ...aims(
+      'cluster-a',
+      ...fast.map((other) => maximumAim(report, 'cluster-a', own, other)),
+      maximumAim(report, 'cluster-a', own, 'knot', true)
+    ),
+    ...aims('peered', ...fast.map((other) => maximumAim(report, 'peered', peered, other))),
+    ...aims('cluster-a', p99Aim(report, 'cluster-a', own)),
+    ...aims('peered', p99Aim(report, 'peered', peered)),
+    ...aims('threads-2', threadsAim(report)),
+    ...aims('names-100k', manyNamesAim(report)),
+    ...aims('changes', changesAim(report)),
+    ...aims('cluster-a', memoryAim(report)),
+    ...(overload === null ? [] : overloadAims(report, overload)),
+    restartAim(report, restart)
   ]
 }

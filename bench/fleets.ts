@@ -17,11 +17,12 @@ import { peerdnsForwarding, peerdnsForZone, type PeerdnsProgram } from './rivals
 import { cEcho, dgramEcho, dns2ForZone } from './rivals/plain.ts'
 import { isEcho, serverTitles, type ForwardRole, type ServerPlan, type ZoneRole } from './rivals/server-plan.ts'
 import { unboundForwarding, unboundForZone } from './rivals/unbound.ts'
-import { batchingPlans, threadsPlans } from './variants.ts'
+import { batchingPlans, fewNamesPlans, onlyIn, threadsPlans } from './variants.ts'
 import {
   batchingWorkloads,
   changesWorkloads,
   clusterWorkloads,
+  fewNamesWorkload,
   manyNamesWorkloads,
   manyServices,
   mirroredWorkload,
@@ -102,7 +103,12 @@ export async function measureFleets(
   )
   for (const [count, workloads] of Object.entries(manyNamesWorkloads)) {
     const role = { services: manyServices(Number(count)), ttlSeconds: zoneTtlSeconds }
-    await measure({ workloads: wanted(workloads), plans: async () => allForZone(workspace, rivals, role) })
+    const [few, many] = [workloads.filter(isOfFewNames), workloads.filter((workload) => !isOfFewNames(workload))]
+    const plans = async (): Promise<ServerPlan[]> => [
+      ...(await allForZone(workspace, rivals, role)).map((plan) => onlyIn(plan, ...many)),
+      ...(wanted(few).length === 0 ? [] : await fewNamesPlans(workspace, rivals, zoneTtlSeconds))
+    ]
+    await measure({ workloads: wanted(workloads), plans })
   }
   const changing = wanted(changesWorkloads)
   if (changing.length > 0) {
@@ -122,11 +128,13 @@ export async function measureFleets(
   return results
 }
 
+const isOfFewNames = ({ id }: Workload): boolean => id === fewNamesWorkload.id
+
 const ownZone: ZoneRole = { services: ownServices, ttlSeconds: zoneTtlSeconds }
 
 async function clusterZonePlans(workspace: Workspace, rivals: Rivals): Promise<ServerPlan[]> {
   const plans = await allForZone(workspace, rivals, ownZone)
-  plans.push({ ...dgramEcho(process.execPath, await workspace.place()), onlyIn: 'cluster-a' })
+  plans.push({ ...dgramEcho(process.execPath, await workspace.place()), onlyIn: ['cluster-a'] })
   return plans
 }
 

@@ -14,6 +14,8 @@ export type Versions = Readonly<Record<string, string>>
 export type Measured = Readonly<{
   /** ISO date, UTC. */
   date: string
+  /** When the run began that it was measured in (ISO 8601, UTC): figures of different runs are not divided. */
+  run: string
   /** Of peerdns; with `+` where its sources were not as committed. */
   commit: string
   machine: string
@@ -36,7 +38,7 @@ export type BenchReport = Readonly<{
 }>
 
 /** Of latest.json; a file of another one is not joined. */
-export const format = 2
+export const format = 3
 
 export const emptyReport: BenchReport = { format, throughput: [], latency: null, start: null }
 
@@ -63,6 +65,23 @@ export const caseOf = (report: BenchReport, id: WorkloadId): MeasuredCase | unde
 
 export const runsOf = (report: BenchReport, id: WorkloadId, server: ServerId): ServerRuns | undefined =>
   caseOf(report, id)?.servers.find((runs) => runs.id === server)
+
+/** Of the run that began last. */
+function lastCommit({ throughput }: BenchReport): string | undefined {
+  const runs = throughput.map(({ measured }) => measured).toSorted((one, other) => (one.run < other.run ? -1 : 1))
+  return runs.at(-1)?.commit
+}
+
+/** `at 10f3c8e` for what was measured at another commit than the last run; empty for what was not. */
+export function otherCommit(report: BenchReport, commit: string | undefined): string {
+  return commit === undefined || commit === (lastCommit(report) ?? commit) ? '' : `at ${commit}`
+}
+
+/** A case as tables name it. */
+export function caseTitle(report: BenchReport, { shortTitle, measured }: MeasuredCase): string {
+  const other = otherCommit(report, measured.commit)
+  return other === '' ? shortTitle : `${shortTitle} (${other})`
+}
 
 export type ByRound = (runs: ServerRuns) => (number | null)[]
 

@@ -1,9 +1,17 @@
 /** The command line of `npm run bench`. */
 import { parseArgs } from 'node:util'
-import { allWorkloads, batchingWorkloads, changesWorkloads, threadsWorkloads, type WorkloadId } from './workloads.ts'
+import {
+  allWorkloads,
+  batchingWorkloads,
+  changesWorkloads,
+  fewNamesWorkload,
+  threadsWorkloads,
+  type WorkloadId
+} from './workloads.ts'
 
-/** Cases that only say something beside each other, by the name they are asked for with. */
+/** Cases that only say something beside each other, by the name they are asked for with: measured in the same rounds. */
 const groups: Readonly<Record<string, readonly WorkloadId[]>> = {
+  'names-100k': [fewNamesWorkload.id, 'names-100k'],
   changes: changesWorkloads.map(({ id }) => id),
   threads: threadsWorkloads.map(({ id }) => id),
   batching: batchingWorkloads.map(({ id }) => id)

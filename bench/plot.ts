@@ -2,8 +2,8 @@
  * What users ask first, as an SVG that reads in light and in dark: for some cases the CPU time of an answer and the
  * tail latency, server by server.
  */
-import type { ServerRuns, ThroughputResult } from './cases/throughput.ts'
-import { cpuByRound, p99ByRound, type ByRound } from './joined.ts'
+import type { ServerRuns } from './cases/throughput.ts'
+import { caseTitle, cpuByRound, p99ByRound, type BenchReport, type ByRound } from './joined.ts'
 import type { ServerId } from './rivals/server-plan.ts'
 import { spreadOf } from './statistics.ts'
 import { heldBack } from './summary.ts'
@@ -64,12 +64,14 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 const kindOf = (id: ServerId): string => (id === 'peerdns' ? 'own' : id === 'echo' || id === 'c-echo' ? 'floor' : 'bar')
 
 /** Transparent, so that it lies on whatever the page is. */
-export function plotOf(results: readonly ThroughputResult[]): string {
+export function plotOf(report: BenchReport): string {
+  const results = report.throughput
   const shown = results.filter(({ id }) => shownCases.has(id))
   const body: string[] = []
   let y = top
-  for (const { shortTitle, rate, servers } of shown.length === 0 ? results : shown) {
-    body.push(`<text class="case" x="${labelLeft}" y="${y + 14}">${escaped(shortTitle)}</text>`)
+  for (const result of shown.length === 0 ? results : shown) {
+    const { rate, servers } = result
+    body.push(`<text class="case" x="${labelLeft}" y="${y + 14}">${escaped(caseTitle(report, result))}</text>`)
     y += caseHeight
     for (const runs of servers) {
       if (hidden.has(runs.id)) continue

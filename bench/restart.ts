@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { CLASS, OPCODE, RRTYPE } from '../src/wire/iana.ts'
 import { encodeMessage } from '../src/wire/message.ts'
 import { parseName } from '../src/wire/name.ts'
+import { measuredCommit } from './commit.ts'
 import { queryFileOf } from './dataset.ts'
 import { parseSummary, type DnsperfSummary } from './dnsperf.ts'
 import { hasRaisedPriority } from './process-usage.ts'
@@ -226,6 +227,7 @@ async function main(): Promise<boolean> {
     const queriesPerSecond = Number(options.rate)
     const results: RestartResults = {
       date,
+      commit: measuredCommit(root),
       restarts: taken.restarts,
       queriesPerSecond,
       sent,

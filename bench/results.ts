@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { OtherResults } from './aims.ts'
 import { emptyReport, format, type BenchReport } from './joined.ts'
-import type { Demand } from './overload/demands.ts'
+import type { OverloadResults } from './overload/demands.ts'
 import { plotOf } from './plot.ts'
 import { readmePart, withFigures } from './readme.ts'
 import { markdownReport } from './report.ts'
@@ -19,16 +19,16 @@ export function readReport(file: string): BenchReport {
 
 /** What overload.ts and restart.ts left there. @throws SyntaxError: it is no JSON */
 export function readOtherResults(folder: string): OtherResults {
-  const overload = jsonIn(join(folder, 'overload.json')) as { demands: readonly Demand[] } | null
+  const overload = jsonIn(join(folder, 'overload.json')) as OverloadResults | null
   const restart = jsonIn(join(folder, 'restart.json')) as RestartResults | null
-  return { overload: overload?.demands ?? null, restart }
+  return { overload, restart }
 }
 
 /** @param readme the file whose part is written anew too; null: none */
 export function draw(report: BenchReport, folder: string, readme: string | null): void {
   const others = readOtherResults(folder)
   writeFileSync(join(folder, 'latest.md'), markdownReport(report, others))
-  if (report.throughput.length > 0) writeFileSync(join(folder, 'latest.svg'), plotOf(report.throughput))
+  if (report.throughput.length > 0) writeFileSync(join(folder, 'latest.svg'), plotOf(report))
   if (readme === null) return
   writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), readmePart(report, others)))
 }

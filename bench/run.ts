@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { buildPeerdns, withoutCompiledCode } from './build.ts'
 import { measureLatency, type LatencyResult } from './cases/latency.ts'
 import { measureStart, type StartRow } from './cases/start.ts'
+import { measuredCommit } from './commit.ts'
 import { forwardersTo, measureFleets, startClusterA } from './fleets.ts'
 import { emptyReport, format, joined, textOf, type BenchReport, type Measured } from './joined.ts'
 import { otherCommands, parseOptions, usage, type BenchOptions } from './options.ts'
@@ -71,7 +72,7 @@ async function measured(options: BenchOptions): Promise<BenchReport> {
   const { coredns, unbound, knot, dnsdist, dnsmasq } = others
   if (options.threads !== 1) note(`peerdns had \`threads: ${options.threads}\`, all on the one core.`)
   // Read now: somebody may commit while this runs.
-  const [commit, machine] = [commitOf(), machineText()]
+  const [run, commit, machine] = [new Date().toISOString(), measuredCommit(root), machineText()]
   const versions = versionsOf({ CoreDNS: coredns, Unbound: unbound, Knot: knot, dnsdist, dnsmasq, dnsperf })
   const { batching, threads, seconds, rounds } = options
   const peerdns = { ...(await buildPeerdns(root, workspace.folder)), batching, threads }
@@ -82,7 +83,7 @@ async function measured(options: BenchOptions): Promise<BenchReport> {
   const start = options.cases.has('start') ? await startTimes(workspace, rivals, options) : null
   const date = new Date().toISOString().slice(0, 10)
   const { notes } = workspace
-  const about: Measured = { date, commit, machine, versions, seconds, rounds, notes }
+  const about: Measured = { date, run, commit, machine, versions, seconds, rounds, notes }
   return {
     format,
     throughput: throughput.map((result) => ({ ...result, measured: about })),
@@ -137,20 +138,6 @@ function runOthers({ cases, isQuick, resultsFolder }: BenchOptions): void {
 }
 
 const quickArguments = { overload: ['--seconds', '8'], restart: ['--restarts', '5'], staleness: ['--trials', '5'] }
-
-/** What git says; null where it cannot. */
-function git(...args: string[]): string | null {
-  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
-  return status === 0 ? stdout.trim() : null
-}
-
-/** The last one that changed what is measured. */
-function commitOf(): string {
-  const sources = ['src', 'bin', 'package.json']
-  const commit = git('log', '-1', '--format=%h', '--', ...sources)
-  if (commit === null || commit === '') return 'without a repository'
-  return git('status', '--porcelain', '--', ...sources) === '' ? commit : `${commit}+`
-}
 
 function versionsOf(programs: Readonly<Record<string, Program | null>>): Record<string, string> {
   const versions: Record<string, string> = { Node: process.versions.node }

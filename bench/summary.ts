@@ -1,6 +1,7 @@
 /** All cases in one table for each figure, and the aims: what a reader looks at first. */
 import { aimsOf, type OtherResults } from './aims.ts'
 import {
+  caseTitle,
   cpuByRound,
   maximumByRound,
   p99ByRound,
@@ -52,7 +53,7 @@ function tableOf(
   const others = hasRatios ? compared : []
   const rows = report.throughput
     .map((result) => [
-      result.shortTitle,
+      caseTitle(report, result),
       ...columns.map((id) => cellOf(result, id, byRound, toText)),
       ...others.map((id) => ratioCell(result, id, byRound))
     ])
@@ -89,7 +90,7 @@ export function summaryOf(report: BenchReport): string {
 export function memoryOf(report: BenchReport): string {
   if (report.throughput.length === 0) return ''
   const rows = report.throughput.map((result) => [
-    result.shortTitle,
+    caseTitle(report, result),
     ...columns.map((id) => {
       const octets = runsOf(report, result.id, id)?.rssOctets ?? 0
       return octets === 0 ? missing : (octets / 1e6).toFixed(0)

@@ -5,10 +5,33 @@ import { peerdnsForZone } from './rivals/peerdns.ts'
 import { dgramEcho } from './rivals/plain.ts'
 import type { ServerPlan, ZoneRole } from './rivals/server-plan.ts'
 import { unboundForZone } from './rivals/unbound.ts'
-import { batchingWorkloads, threadsWorkloads, type WorkloadId } from './workloads.ts'
+import {
+  batchingWorkloads,
+  fewNamesWorkload,
+  manyServices,
+  namesPerWorkload,
+  threadsWorkloads,
+  type WorkloadId
+} from './workloads.ts'
 import type { Workspace } from './workspace.ts'
 
-const onlyIn = (plan: ServerPlan, { id }: Readonly<{ id: WorkloadId }>): ServerPlan => ({ ...plan, onlyIn: id })
+export const onlyIn = (plan: ServerPlan, ...workloads: readonly Readonly<{ id: WorkloadId }>[]): ServerPlan => ({
+  ...plan,
+  onlyIn: workloads.map(({ id }) => id)
+})
+
+/** Servers of few names, beside those of many. */
+export async function fewNamesPlans(
+  workspace: Workspace,
+  { peerdns, unbound }: Rivals,
+  ttlSeconds: number
+): Promise<ServerPlan[]> {
+  const role = { services: manyServices(namesPerWorkload), ttlSeconds }
+  const plans = [onlyIn(peerdnsForZone(peerdns, await workspace.place(), role), fewNamesWorkload)]
+  if (unbound === null) return plans
+  plans.push(onlyIn(unboundForZone(unbound.path, await workspace.place(), role), fewNamesWorkload))
+  return plans
+}
 
 /** `threads: 0` to `2` of peerdns, one and two threads of Unbound. */
 export async function threadsPlans(

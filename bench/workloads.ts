@@ -20,6 +20,7 @@ export type WorkloadId =
   | 'mirrored'
   | 'names-10k'
   | 'names-10k-zipf'
+  | 'names-200'
   | 'names-100k'
   | 'names-100k-zipf'
   | 'no-changes'
@@ -196,6 +197,16 @@ export const mirroredWorkload: Workload = {
   shortTitle: 'peered A, mirrored'
 }
 
+/** What `names-100k` is measured against: a zone of these names alone, in the same rounds. */
+export const fewNamesWorkload = {
+  ...plain,
+  id: 'names-200',
+  title: `${namesPerWorkload} names, each as often, in turns with 100k`,
+  shortTitle: `${namesPerWorkload} names, in turns with 100k`,
+  questions: manyServices(namesPerWorkload).map(hostNameOf).map(addressOf),
+  expected: oneAddress
+} as const satisfies Workload
+
 /** By size of the zone. */
 export const manyNamesWorkloads: Readonly<Record<number, readonly Workload[]>> = Object.fromEntries(
   ([10_000, 100_000] as const).map((count) => {
@@ -205,6 +216,7 @@ export const manyNamesWorkloads: Readonly<Record<number, readonly Workload[]>> =
     return [
       count,
       [
+        ...(count === 100_000 ? [fewNamesWorkload] : []),
         {
           ...common,
           id: `names-${size}`,

@@ -109,7 +109,7 @@ export async function measureThroughput(
     const one: Measured = { workload, load: new LoadOn(workspace, workload), runs: [], absent: [...absent] }
     for (const server of fleet) {
       const { plan } = server
-      if (plan.onlyIn !== undefined && plan.onlyIn !== workload.id) continue
+      if (plan.onlyIn?.includes(workload.id) === false) continue
       const why = plan.leftOut?.[workload.id] ?? (await one.load.problemOf(server))
       if (why === null) one.runs.push({ server, runs: emptyRuns(plan) })
       else {

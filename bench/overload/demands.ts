@@ -3,6 +3,17 @@ import { percentile } from '../statistics.ts'
 
 export type Demand = Readonly<{ what: string; aim: string; measured: string; isMet: boolean }>
 
+/** What overload.ts leaves for other reports, as overload.json. */
+export type OverloadResults = Readonly<{
+  /** ISO date, UTC. */
+  date: string
+  /** Of peerdns. */
+  commit: string
+  demands: readonly Demand[]
+  /** The same with one datagram at a time. */
+  withoutBatches: readonly Demand[]
+}>
+
 export type OverloadSample = Readonly<{ rssOctets: number; healthMs: number | null; answerMs: number | null }>
 
 export type OverloadFigures = Readonly<{

@@ -2,6 +2,8 @@
 export type RestartResults = Readonly<{
   /** ISO date, UTC. */
   date: string
+  /** Of peerdns. */
+  commit: string
   restarts: number
   queriesPerSecond: number
   /** Over UDP, with `takeover: on`. */

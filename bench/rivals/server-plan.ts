@@ -31,8 +31,8 @@ export type ServerPlan = Readonly<{
   port: number
   /** Workloads that it is not measured in, and why. */
   leftOut?: Readonly<Record<string, string>>
-  /** The only workload that it is for; where it is missing: all that its fleet is asked. */
-  onlyIn?: string
+  /** The only workloads that it is for; where it is missing: all that its fleet is asked. */
+  onlyIn?: readonly string[]
 }>
 
 /** Where a server may write its files, and which ports are its own. */

@@ -19,12 +19,14 @@ import { readmePart, withFigures } from '../../bench/readme.ts'
 import { markdownReport } from '../../bench/report.ts'
 import { readOtherResults, readReport } from '../../bench/results.ts'
 import { serverTitles, type ServerId } from '../../bench/rivals/server-plan.ts'
+import { memoryOf, summaryOf } from '../../bench/summary.ts'
 import { allWorkloads, type WorkloadId } from '../../bench/workloads.ts'
 
 const none = { overload: null, restart: null }
 
-const measuredAt = (commit: string): Measured => ({
+const measuredAt = (commit: string, run = commit): Measured => ({
   date: '2026-12-01',
+  run,
   commit,
   machine: 'Two shared cores',
   versions: { Node: '26.0.0' },
@@ -57,11 +59,16 @@ function runsWith(id: ServerId, { cpu, p99 = 1, maximum, rss = 50e6, answered = 
   }
 }
 
-function caseWith(id: WorkloadId, servers: Partial<Record<ServerId, Figures>>, commit = 'a'): MeasuredCase {
+function caseWith(
+  id: WorkloadId,
+  servers: Partial<Record<ServerId, Figures>>,
+  commit = 'a',
+  run = commit
+): MeasuredCase {
   const { title, shortTitle, rate } = allWorkloads.find((workload) => workload.id === id)!
   const runs = Object.entries(servers).map(([server, figures]) => runsWith(server as ServerId, figures))
   const absent = [{ title: 'dns2', why: 'it has no such thing' }]
-  return { id, title, shortTitle, rate, servers: runs, absent, measured: measuredAt(commit) }
+  return { id, title, shortTitle, rate, servers: runs, absent, measured: measuredAt(commit, run) }
 }
 
 const reportOf = (...throughput: MeasuredCase[]): BenchReport => ({ ...emptyReport, throughput })
@@ -98,8 +105,12 @@ test('textOf writes what can be read again, rounded, a line for each server', as
   t.equal(text.split('\n').length, 5, 'the head, the case, two servers, and the end')
 })
 
+const aimAt = (aims: readonly Aim[], what: string): Aim => aims.find((aim) => aim.what === what)!
+const manyNames = "CPU per query, 100,000 names, by 200 names'"
+const twoThreads = "CPU per query, two threads, by one thread's"
+const underChanges = 'CPU per query, 500 endpoint changes a second, by that without'
+
 test('aimsOf compares within the rounds and says what was not measured', async (t) => {
-  const aimAt = (aims: readonly Aim[], what: string): Aim => aims.find((aim) => aim.what === what)!
   const nothing = aimsOf(emptyReport, none)
   t.ok(
     nothing.every(({ measured, isMet }) => measured === null && isMet === null),
@@ -114,13 +125,14 @@ test('aimsOf compares within the rounds and says what was not measured', async (
       dnsdist: { cpu: three(10), maximum: 160_000 },
       'c-echo': { cpu: three(8) }
     }),
-    caseWith('names-100k', { peerdns: { cpu: three(14) } }),
+    caseWith('names-200', { peerdns: { cpu: [10, 20, 10] } }),
+    caseWith('names-100k', { peerdns: { cpu: [14, 28, 13] } }),
     caseWith('no-changes', { peerdns: { cpu: three(10) }, coredns: { cpu: three(20) } }),
     caseWith('changes', { peerdns: { cpu: three(15) }, coredns: { cpu: three(50) } }),
     caseWith('threads-1', { peerdns: { cpu: three(10), maximum: 150_000 } }),
     caseWith('threads-2', { peerdns: { cpu: three(12), maximum: 200_000 } })
   )
-  const restart = { date: '', restarts: 50, queriesPerSecond: 10_000, sent: 5, lost: 1, longestMs: 61 }
+  const restart = { date: '', commit: 'a', restarts: 50, queriesPerSecond: 10_000, sent: 5, lost: 1, longestMs: 61 }
   const aims = aimsOf(report, { overload: null, restart })
   t.match(aimAt(aims, "CPU per query, ClusterIP A, by Unbound's"), {
     measured: '1.00x',
@@ -136,9 +148,9 @@ test('aimsOf compares within the rounds and says what was not measured', async (
   t.match(aimAt(aims, "maximum q/s, ClusterIP A, by dnsdist's"), { measured: '1.00x', isMet: false }, 'above it')
   t.match(aimAt(aims, "maximum q/s, ClusterIP A, by Knot DNS's (stretch)"), { isMet: true }, 'level is enough')
   t.match(aimAt(aims, "p99 latency, ClusterIP A, by Unbound's"), { measured: '1.33x', isMet: false })
-  t.match(aimAt(aims, "CPU per query, two threads, by one thread's"), { measured: '1.20x', isMet: false })
-  t.match(aimAt(aims, "CPU per query, 100,000 names, by 200 names'"), { measured: '1.40x', isMet: false })
-  t.match(aimAt(aims, 'CPU per query, 500 endpoint changes a second, by that without'), {
+  t.match(aimAt(aims, twoThreads), { measured: '1.20x', isMet: false })
+  t.match(aimAt(aims, manyNames), { measured: '1.40x', isMet: false, beside: '14.0 us and 10.0 us' })
+  t.match(aimAt(aims, underChanges), {
     measured: '1.50x',
     isMet: true,
     beside: 'p99 1.00 ms and 1.00 ms; CoreDNS: 2.50x'
@@ -146,6 +158,48 @@ test('aimsOf compares within the rounds and says what was not measured', async (
   t.match(aimAt(aims, 'RSS with a small cluster, after the load'), { measured: '119 MB', isMet: true })
   t.match(aimAt(aims, 'queries lost in restarts that take over'), { measured: '1 of 5', isMet: false })
   t.match(aimAt(aims, "CPU per query, cached peered name, by Unbound's"), { measured: null, isMet: null })
+})
+
+test('aimsOf divides nothing by figures of another run', async (t) => {
+  const pairs: [string, WorkloadId, WorkloadId][] = [
+    [manyNames, 'names-200', 'names-100k'],
+    [twoThreads, 'threads-1', 'threads-2'],
+    [underChanges, 'no-changes', 'changes']
+  ]
+  const runs = { peerdns: { cpu: three(10), maximum: 100_000 }, coredns: { cpu: three(20) } }
+  const apart = { measured: 'not measured in one run', isMet: false, beside: '' }
+  for (const [what, base, other] of pairs) {
+    const aimOf = (...cases: MeasuredCase[]): Aim => aimAt(aimsOf(reportOf(...cases), none), what)
+    t.match(aimOf(caseWith(base, runs), caseWith(other, runs)), { measured: '1.00x', isMet: true }, what)
+    t.match(aimOf(caseWith(base, runs, 'a', '1'), caseWith(other, runs, 'a', '2')), apart, `${what}: another run`)
+    t.match(aimOf(caseWith(base, runs, 'a'), caseWith(other, runs, 'b')), apart, `${what}: another commit`)
+    t.match(aimOf(caseWith(other, runs)), apart, `${what}: the one alone`)
+    t.match(aimOf(caseWith(base, runs)), apart, `${what}: the other alone`)
+  }
+  const noRival = aimsOf(reportOf(caseWith('cluster-a', { peerdns: { cpu: three(10), maximum: 1 } })), none)
+  t.match(aimAt(noRival, "CPU per query, ClusterIP A, by Unbound's"), apart, 'Unbound was not there')
+  t.match(aimAt(noRival, "maximum q/s, ClusterIP A, by dnsdist's"), apart)
+})
+
+test('tables mark the cases of another commit than the last run had', async (t) => {
+  const runs = { peerdns: { cpu: three(10), maximum: 100_000 }, unbound: { cpu: three(10) } }
+  const report = reportOf(
+    caseWith('cluster-a', runs, 'old', '2026-12-01T01:00:00Z'),
+    caseWith('srv', runs, 'new', '2026-12-01T03:00:00Z'),
+    caseWith('nxdomain', runs, 'new', '2026-12-01T02:00:00Z')
+  )
+  const restart = { date: '', commit: 'old', restarts: 50, queriesPerSecond: 1, sent: 5, lost: 0, longestMs: 6 }
+  const overload = { date: '', commit: 'new', demands: [], withoutBatches: [] }
+  const summary = summaryOf(report)
+  t.match(summary, /^\| ClusterIP A \(at old\) +\|/m)
+  t.match(summary, /^\| SRV +\|/m)
+  t.match(summary, /^\| NXDOMAIN +\|/m)
+  t.match(memoryOf(report), /^\| ClusterIP A \(at old\) +\|/m)
+  t.match(plotOf(report), 'ClusterIP A (at old)')
+  const aims = aimsOf(report, { overload, restart })
+  t.match(aimAt(aims, "CPU per query, ClusterIP A, by Unbound's"), { beside: '10.0 us and 10.0 us; at old' })
+  t.match(aimAt(aims, 'RSS with a small cluster, after the load'), { beside: 'at old' })
+  t.match(aimAt(aims, 'queries lost in restarts that take over').beside, /; at old$/)
 })
 
 test('demandsOn judges what an overload did', async (t) => {
@@ -181,7 +235,7 @@ test('reports show each case of a joined report, and why a figure is missing', a
   t.match(markdown, '- dns2: it has no such thing (ClusterIP A; 500 endpoint changes/s)')
   t.match(markdown, 'peerdns b, 3 rounds of 1 s')
   t.notMatch(markdown, /undefined|NaN/)
-  const svg = plotOf(report.throughput)
+  const svg = plotOf(report)
   t.match(svg, 'ClusterIP A')
   t.notMatch(svg, /undefined|NaN/)
   const part = readmePart(report, none)

@@ -123,9 +123,12 @@ test('parseOptions takes known cases and numbers in range', async (t) => {
     ['threads-0', 'threads-1', 'threads-2', 'srv'],
     'cases that only mean something together'
   )
+  const many = parseOptions(['--only', 'names-100k'])
+  t.same(typeof many === 'string' ? many : [...many.cases], ['names-200', 'names-100k'], 'and what it is compared with')
   t.match(parseOptions(['--seconds', '10', '--no-files']), { seconds: 10, resultsFolder: null })
   for (const wrong of [
     ['--only', 'all'],
+    ['--only', 'names-200'],
     ['--rounds', '0'],
     ['--seconds', 'x'],
     ['--fast'],
