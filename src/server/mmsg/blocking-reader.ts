@@ -13,7 +13,7 @@ import {
   workerSendWaitMs,
   workerWaitMs
 } from '../../base/socket-limits.ts'
-import { Backlog } from './backlog.ts'
+import { Backlog } from '../backlog.ts'
 import type { BatchedSocket } from './batched-socket.ts'
 import type { ForwardRing } from './forward-ring.ts'
 import { linux, pollFd, rusage, timeval } from './layout.ts'

@@ -6,8 +6,8 @@
  * was not emptied for a while the buffer is made small, and what has no room is lost at once, where that costs least.
  * It is roomy again once the queue is emptied some seconds later.
  */
-import type { Clock } from '../../base/clock.ts'
-import { udpBacklogMs, udpBackloggedBufferOctets, udpBacklogRestMs } from '../../base/socket-limits.ts'
+import type { Clock } from '../base/clock.ts'
+import { udpBacklogMs, udpBackloggedBufferOctets, udpBacklogRestMs } from '../base/socket-limits.ts'
 
 export type ReceiveBuffer = Readonly<{
   /** Where there is no overload. */

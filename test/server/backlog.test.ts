@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { udpBackloggedBufferOctets, udpBacklogMs, udpBacklogRestMs } from '../../../src/base/socket-limits.ts'
-import { Backlog } from '../../../src/server/mmsg/backlog.ts'
-import { ManualClock } from '../../support/manual-clock.ts'
+import { udpBackloggedBufferOctets, udpBacklogMs, udpBacklogRestMs } from '../../src/base/socket-limits.ts'
+import { Backlog } from '../../src/server/backlog.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 
 const roomy = 4 * 1024 * 1024
 const small = udpBackloggedBufferOctets
