@@ -4,12 +4,14 @@
 
 // More than can be answered.
 /**
- * A queue that was never emptied for this long is an overload, where datagrams are read in batches. A burst, a pause,
- * and the first moments of a process whose code is not compiled yet are over before.
+ * A queue that was never emptied for this long is an overload. A burst, a pause, and the first moments of a process
+ * whose code is not compiled yet are over before.
  */
 export const udpBacklogMs = 1_000
 /** The receive buffer in an overload: some tens of milliseconds of what is answered, beside a turn's 256 datagrams. */
 export const udpBackloggedBufferOctets = 512 * 1024
+/** What libuv reads from one socket at most before others get a turn: with fewer, the queue was emptied. */
+export const dgramDatagramsPerTurn = 32
 /** How long after the last turn that left something the buffer becomes roomy again. */
 export const udpBacklogRestMs = 3_000
 

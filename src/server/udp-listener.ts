@@ -11,6 +11,8 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { maxMessageOctets } from '../base/limits.ts'
+import { dgramDatagramsPerTurn } from '../base/socket-limits.ts'
+import { Backlog } from './backlog.ts'
 import { clientAddress } from './client-address.ts'
 import type { InFlightQueries } from './in-flight.ts'
 import { listenError, type ListenAddress } from './listen-address.ts'
@@ -43,6 +45,9 @@ export class UdpListener implements UdpSocket {
   #isOutBusy = false
   /** Where answers are written while `#out` is busy, to be copied at once. */
   #spare: Buffer | null = null
+  readonly #backlog: Backlog
+  /** Datagrams in this turn of the event loop. */
+  #receivedInTurn = 0
   /** Calls of `send` whose callback has not come yet. */
   #sending = 0
   #onFlushed: (() => void)[] = []
@@ -71,11 +76,8 @@ export class UdpListener implements UdpSocket {
     this.#sendQueueOctets = options.sendQueueOctets
     this.#onFault = options.onFault
     this.port = socket.address().port
-    try {
-      socket.setRecvBufferSize(options.receiveBufferOctets)
-    } catch {
-      // The kernel's default serves too; it only loses more of a burst.
-    }
+    const { receiveBufferOctets: roomyOctets, stats, clock } = options
+    this.#backlog = new Backlog({ roomyOctets, set: this.#setReceiveBuffer, stats }, clock)
     socket.removeAllListeners('error')
     socket.on('error', () => {
       this.#stats.receiveErrorsTotal += 1
@@ -108,9 +110,28 @@ export class UdpListener implements UdpSocket {
     await this.#closed
   }
 
+  readonly #setReceiveBuffer = (octets: number): void => {
+    if (this.#closed !== null) return
+    try {
+      this.#socket.setRecvBufferSize(octets)
+    } catch {
+      // The kernel's default serves too; it only loses more of a burst.
+    }
+  }
+
+  /** Behind all that came in this turn. */
+  readonly #endTurn = (): void => {
+    const isEmptied = this.#receivedInTurn < dgramDatagramsPerTurn
+    this.#receivedInTurn = 0
+    if (isEmptied) this.#backlog.noteEmptied()
+    else this.#backlog.noteLeft()
+  }
+
   readonly #receive = (query: Buffer, from: RemoteInfo): void => {
     const stats = this.#stats
     stats.receivedTotal += 1
+    // Runs in this turn of the loop, behind all datagrams that it has.
+    if (this.#receivedInTurn++ === 0) setImmediate(this.#endTurn)
     if (from.port === 0) {
       // Nobody can be sent anything at port 0 (the source is forged), and `send` would throw.
       stats.droppedTotal += 1

@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { loopClock, turns } from '../support/loop-clock.ts'
+import { ManualClock } from '../support/manual-clock.ts'
+import { udpBacklogMs, udpBacklogRestMs } from '../../src/base/socket-limits.ts'
 import { clientAddress } from '../../src/server/client-address.ts'
 import { chooseUdpIo } from '../../src/server/mmsg/batched-io.ts'
-import type { Responder } from '../../src/server/responder.ts'
+import { DROP, type Responder } from '../../src/server/responder.ts'
 import { dgramIo } from '../../src/server/udp-listener.ts'
 import type { UdpIo } from '../../src/server/udp-io.ts'
 import { serve, UdpClient, until } from './clients.ts'
@@ -171,6 +173,37 @@ s.sendto(struct.pack('!HHHH', 0, int(sys.argv[1]), 8 + 12, 0) + bytes(12), ('127
     t.equal(responder.asked[0]!.client.address, linkLocal.address)
   })
 }
+
+void test('UdpListener makes a queue short that is never emptied, and does so again in the next overload', async (t) => {
+  const clock = new ManualClock()
+  const answer = (): number => {
+    // Slow enough for a burst of 250 to be an overload.
+    clock.advance(udpBacklogMs / 100)
+    return DROP
+  }
+  const responder: Responder = { answer, resolve: async () => null }
+  const { where, listeners } = await serve(t, { udpIo: dgramIo, responder, clock })
+  const client = new UdpClient(t, where)
+  const { udp } = listeners.stats
+  let sent = 0
+  const receive = async (count: number): Promise<void> => {
+    client.send(...Array.from({ length: count }, (_, id) => testQuery(id, 'now')))
+    sent += count
+    await until('all have come', () => udp.receivedTotal === sent)
+    await turns(1)
+  }
+  await receive(1)
+  for (let burst = 0; burst < 5; burst++) await receive(40)
+  t.equal(udp.backlogsTotal, 0, 'bursts that are emptied are none')
+  await receive(250)
+  t.equal(udp.backlogsTotal, 1)
+  await receive(250)
+  t.equal(udp.backlogsTotal, 1, 'it is short already')
+  clock.advance(udpBacklogRestMs)
+  await receive(1)
+  await receive(250)
+  t.equal(udp.backlogsTotal, 2)
+})
 
 void test('UdpListener keeps answers apart while the kernel takes no more', async (t) => {
   // With this option Node queues every send, as it does where the kernel says EAGAIN.
