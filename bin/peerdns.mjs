@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // The installed command. Under a Node older than package.json's `engines` it hands over to the npm package `node`
 // beside it where there is one (a clone has it), and else says plainly what is missing.
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { constants } from 'node:os'
@@ -47,6 +46,8 @@ if (!existsSync(entry)) {
   })
   await import(entry)
 } else if (existsSync(localNode)) {
+  // Takes a while to load, and is needed here alone.
+  const { spawn } = await import('node:child_process')
   const child = spawn(localNode, process.argv.slice(1), {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     // Ctrl-C reaches every process of a terminal's group: outside of it the child hears of it once, from us.

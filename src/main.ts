@@ -182,11 +182,11 @@ export class RunningServer {
   async start(watchConfig = true): Promise<void> {
     const { log, clock, dataPlane, inspect } = this
     try {
+      // An API server takes a moment to answer: it is asked before anything else.
+      if (this.#view.kind === 'kubernetes') this.#startFirstView()
       // What an operator took out before the restart must not be used by the first query.
       await this.operator.start()
       const becomeAble = async (): Promise<void> => this.#startFirstView().isWhole
-      // An API server takes a moment to answer: it is asked before there are sockets.
-      if (this.#view.kind === 'kubernetes') this.#startFirstView()
       const useLibc = (libc: Libc): void => this.peers.useLibc(libc)
       const parts = { responder: dataPlane, dataPlane, inspect, clock, log, becomeAble, useLibc }
       const serving = await Serving.open(this.#config, parts)

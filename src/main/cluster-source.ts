@@ -8,6 +8,7 @@ import { KubernetesSource } from '../cluster/sources/kubernetes/kubernetes-sourc
 import { ManifestsSource, type ManifestProblem } from '../cluster/sources/manifests.ts'
 import type { ClusterConfig } from '../config/config.ts'
 import type { ZoneStore } from '../zone/zone-store.ts'
+import { letMemoryGrow } from './memory.ts'
 import type { TransferParts } from './mirror-set.ts'
 import { mirrorSource } from './mirror-source.ts'
 
@@ -133,6 +134,7 @@ function kubernetesSource(access: ApiAccess, cluster: ClusterConfig, parts: Sour
     kind: 'kubernetes',
     start: async (onWhole) => {
       tellWhole = onWhole
+      letMemoryGrow()
       source.start()
     },
     close: async () => source.close(),
