@@ -10,7 +10,7 @@ import {
   type BenchReport,
   type ByRound
 } from './joined.ts'
-import type { Demand, OverloadResults } from './overload/demands.ts'
+import type { OverloadResults } from './overload/demands.ts'
 import type { RestartResults } from './restart/results.ts'
 import { serverTitles, type ServerId } from './rivals/server-plan.ts'
 import { medianRatio, spreadOf } from './statistics.ts'
@@ -193,12 +193,15 @@ function restartAim(report: BenchReport, restart: RestartResults | null): Aim {
   return { what, aim: '0', measured, isMet: lost === 0, beside: withCommit(report, commit, beside) }
 }
 
-/** With batches of datagrams; beside it what came of the same without. */
-function overloadAims(report: BenchReport, { commit, demands, withoutBatches }: OverloadResults): Aim[] {
-  return demands.map(({ what, aim, measured, isMet }: Demand, at) => {
-    const plain = withoutBatches[at]
-    const beside = plain === undefined ? '' : `\`batching: off\` ${plain.isMet ? 'met' : 'missed'}: ${plain.measured}`
-    return { what: `overload: ${what}`, aim, measured, isMet, beside: withCommit(report, commit, beside) }
+/** With answers that lie ready; beside it what came of other set-ups. */
+function overloadAims(report: BenchReport, { commit, setUps }: OverloadResults): Aim[] {
+  const [first, ...others] = setUps
+  return (first?.demands ?? []).map(({ what, aim, measured, isMet }, at) => {
+    const missedBy = others.filter(({ demands }) => demands[at]?.isMet === false)
+    const beside = missedBy.map(({ title, demands }) => `**missed** with ${title}: ${demands[at]!.measured}`)
+    const met = others.filter((other) => !missedBy.includes(other)).map(({ title }) => title)
+    if (met.length > 0) beside.push(`met with ${met.join(', ')}`)
+    return { what: `overload: ${what}`, aim, measured, isMet, beside: withCommit(report, commit, beside.join('; ')) }
   })
 }
 

@@ -9,9 +9,8 @@ export type OverloadResults = Readonly<{
   date: string
   /** Of peerdns. */
   commit: string
-  demands: readonly Demand[]
-  /** The same with one datagram at a time. */
-  withoutBatches: readonly Demand[]
+  /** The first one is of answers that lie ready; all have the same demands. */
+  setUps: readonly Readonly<{ title: string; demands: readonly Demand[] }>[]
 }>
 
 export type OverloadSample = Readonly<{ rssOctets: number; healthMs: number | null; answerMs: number | null }>
@@ -22,6 +21,8 @@ export type OverloadFigures = Readonly<{
   answeredPerSecond: number
   longestMs: number
   meanMs: number
+  /** Null where not every answer was timed. */
+  p99Ms: number | null
   /** Resident memory before the overload. */
   restRssOctets: number
   samples: readonly OverloadSample[]
@@ -42,7 +43,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
 const mebibytes = (octets: number): string => `${(octets / mebibyte).toFixed(0)} MiB`
 
 export function demandsOn(figures: OverloadFigures): Demand[] {
-  const { maximum, offeredPerSecond, answeredPerSecond, meanMs, restRssOctets, samples, recovery } = figures
+  const { maximum, offeredPerSecond, answeredPerSecond, meanMs, p99Ms, restRssOctets, samples, recovery } = figures
   const share = answeredPerSecond / maximum
   const offered = offeredPerSecond / maximum
   const mostRss = Math.max(...samples.map(({ rssOctets }) => rssOctets))
@@ -52,7 +53,7 @@ export function demandsOn(figures: OverloadFigures): Demand[] {
     {
       what: 'latency of what was answered',
       aim: `at most ${milliseconds(longestMs)}`,
-      measured: `longest ${milliseconds(figures.longestMs)}, mean ${milliseconds(meanMs)}`,
+      measured: `longest ${milliseconds(figures.longestMs)}, ${p99Ms === null ? '' : `p99 ${milliseconds(p99Ms)}, `}mean ${milliseconds(meanMs)}`,
       isMet: figures.longestMs <= longestMs
     },
     {

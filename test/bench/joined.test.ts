@@ -189,7 +189,13 @@ test('tables mark the cases of another commit than the last run had', async (t) 
     caseWith('nxdomain', runs, 'new', '2026-12-01T02:00:00Z')
   )
   const restart = { date: '', commit: 'old', restarts: 50, queriesPerSecond: 1, sent: 5, lost: 0, longestMs: 6 }
-  const overload = { date: '', commit: 'new', demands: [], withoutBatches: [] }
+  const demand = { what: 'RSS', aim: 'flat' }
+  const overloads = [
+    { title: 'ready', demands: [{ ...demand, measured: '1.00x', isMet: true }] },
+    { title: 'plain', demands: [{ ...demand, measured: '1.01x', isMet: true }] },
+    { title: 'new', demands: [{ ...demand, measured: '2.00x', isMet: false }] }
+  ]
+  const overload = { date: '', commit: 'new', setUps: overloads }
   const summary = summaryOf(report)
   t.match(summary, /^\| ClusterIP A \(at old\) +\|/m)
   t.match(summary, /^\| SRV +\|/m)
@@ -200,6 +206,8 @@ test('tables mark the cases of another commit than the last run had', async (t) 
   t.match(aimAt(aims, "CPU per query, ClusterIP A, by Unbound's"), { beside: '10.0 us and 10.0 us; at old' })
   t.match(aimAt(aims, 'RSS with a small cluster, after the load'), { beside: 'at old' })
   t.match(aimAt(aims, 'queries lost in restarts that take over').beside, /; at old$/)
+  const besideOverload = '**missed** with new: 2.00x; met with plain'
+  t.match(aimAt(aims, 'overload: RSS'), { measured: '1.00x', isMet: true, beside: besideOverload })
 })
 
 test('demandsOn judges what an overload did', async (t) => {
@@ -210,6 +218,7 @@ test('demandsOn judges what an overload did', async (t) => {
     answeredPerSecond: 950,
     longestMs: 270,
     meanMs: 20,
+    p99Ms: null,
     restRssOctets: 100,
     samples: [sample, sample],
     recovery: { sent: 10, lost: 0, longestMs: 1 }
