@@ -35,8 +35,16 @@ export const connectedBatchesPerTurn = 4
  * more would wait longer than who asks does, where the main thread cannot keep up.
  */
 export const forwardedQueryOctets = 256 * 1024
-/** Batches of one worker's queries in one turn of the event loop. */
+/**
+ * Where the main thread has not emptied them for so long, more comes than it can answer; queries that have waited for
+ * longer than this are lost then. At 2,000 a second, which a third of a core answers of other clusters' names, so many
+ * octets would be more than a second.
+ */
+export const forwardedBacklogMs = 250
+export const forwardedWaitMs = 100
+/** Batches of one worker's queries in one turn of the event loop, and how long it may take until no other is begun. */
 export const forwardedBatchesPerTurn = 4
+export const forwardedTurnMs = 5
 /** How long sockets are not taken over because workers are not ready to read them. */
 export const workerPrepareMs = 5_000
 /** How long a worker waits for a datagram before it looks whether it is to stop. */

@@ -19,9 +19,10 @@ export interface UdpSocket {
   resume(): void
   /**
    * Answers some queries that a worker has read from this socket, as if they had been read here. `meet` is told of who
-   * asks, each time: its object is another one's after the call. Only where the socket is read in batches.
+   * asks, each time: its object is another one's after the call. Those that were handed over before `sinceMs` are lost;
+   * null: none is. Only where the socket is read in batches.
    */
-  takeIn?(ring: ForwardRing, meet: (client: ClientWords, text: string) => void): void
+  takeIn?(ring: ForwardRing, meet: (client: ClientWords, text: string) => void, sinceMs: number | null): void
   /** Stops reading and closes; what still waits to be sent or answered is lost. */
   close(): Promise<void>
 }

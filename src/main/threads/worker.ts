@@ -48,6 +48,7 @@ const reading = new BlockingReader({
   batch,
   sockets: fds.slice(0, count).map((fd) => new BatchedSocket(libc, batch, { address: '', port: 0 }, fd)),
   clock: systemClock,
+  processTimeMs,
   receiveBufferOctets: data.receiveBufferOctets,
   ring: new ForwardRing(data.ring),
   command: word,

@@ -7,11 +7,12 @@
  * sockets of a worker that is not there are read by the main thread.
  */
 import { Worker } from 'node:worker_threads'
-import type { Cancel, Clock } from '../../base/clock.ts'
+import { processTimeMs, type Cancel, type Clock } from '../../base/clock.ts'
 import { udpReceiveBufferOctets } from '../../base/limits.ts'
 import {
   forwardedBatchesPerTurn,
   forwardedQueryOctets,
+  forwardedTurnMs,
   workerPrepareMs,
   workerRestartMaxMs,
   workerRestartMinMs,
@@ -22,6 +23,7 @@ import type { WorkersStatus } from '../../admin/inspectable.ts'
 import type { DataPlane } from '../../pipeline/data-plane.ts'
 import type { Listeners } from '../../server/listeners.ts'
 import { command, counter } from '../../server/mmsg/blocking-reader.ts'
+import { ForwardPatience } from '../../server/mmsg/forward-patience.ts'
 import { ForwardRing, forwardRingOctets } from '../../server/mmsg/forward-ring.ts'
 import type { Libc } from '../../server/mmsg/libc.ts'
 import type { ClientWords } from '../../server/mmsg/message-batch.ts'
@@ -49,6 +51,7 @@ type Seat = {
   /** The counters as they were last added up. */
   readonly counted: Float64Array
   ring: ForwardRing
+  readonly patience: ForwardPatience
   worker: Worker | null
   isPrepared: boolean
   isReading: boolean
@@ -84,6 +87,7 @@ export class Workers {
       counters: new Float64Array(new SharedArrayBuffer(counter.size * 8)),
       counted: new Float64Array(counter.size),
       ring: newRing().ring,
+      patience: new ForwardPatience(),
       worker: null,
       isPrepared: false,
       isReading: false,
@@ -249,10 +253,18 @@ export class Workers {
 
   /** Answers what a worker has handed over; others get their turn now and then. */
   #takeIn(seat: Seat, ring: ForwardRing): void {
-    for (let batches = 0; batches < forwardedBatchesPerTurn; batches++) {
+    const { patience } = seat
+    const beganAtMs = processTimeMs()
+    let nowMs = beganAtMs
+    for (let batches = 0; batches < forwardedBatchesPerTurn && nowMs - beganAtMs < forwardedTurnMs; batches++) {
       const { nextSocket } = ring
-      if (nextSocket >= 0) seat.sockets[nextSocket]!.takeIn!(ring, this.#meet)
-      else if (ring.sleep()) return
+      if (nextSocket >= 0) {
+        seat.sockets[nextSocket]!.takeIn!(ring, this.#meet, patience.sinceMs(nowMs))
+        nowMs = processTimeMs()
+        continue
+      }
+      patience.noteEmptied()
+      if (ring.sleep()) return
     }
     // Behind what else the loop has to do.
     setImmediate(() => this.#takeIn(seat, ring))

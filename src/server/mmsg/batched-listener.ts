@@ -95,10 +95,12 @@ export class BatchedListener implements UdpSocket {
     this.#wait()
   }
 
-  takeIn(ring: ForwardRing, meet: (client: ClientWords, text: string) => void): void {
+  takeIn(ring: ForwardRing, meet: (client: ClientWords, text: string) => void, sinceMs: number | null): void {
     try {
       const batch = this.#batch
-      ring.take(batch)
+      const lost = ring.take(batch, sinceMs)
+      this.#stats.receivedTotal += lost
+      this.#stats.overloadedTotal += lost
       if (this.#isClosed) return
       const { received } = batch
       for (let slot = 0; slot < received; slot++) {

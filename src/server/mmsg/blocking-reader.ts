@@ -48,6 +48,8 @@ export type BlockingReaderParts = Readonly<{
   batch: MessageBatch
   sockets: readonly BatchedSocket[]
   clock: Clock
+  /** A time that all threads agree on. */
+  processTimeMs(): number
   receiveBufferOctets: number
   ring: ForwardRing
   command: Int32Array
@@ -157,6 +159,7 @@ export class BlockingReader {
     const { batch, counters, ring } = this.#parts
     this.#parts.onBatch()
     let isForwarded = false
+    let nowMs: number | null = null
     for (let slot = 0; slot < received; slot++) {
       const size = batch.querySize(slot)
       const query = batch.queries[slot]!
@@ -172,7 +175,7 @@ export class BlockingReader {
       if (written > 0) {
         batch.answer(slot, written)
         counters[counter.answered]! += 1
-      } else if (ring.push(socket, batch, slot)) {
+      } else if (ring.push(socket, batch, slot, (nowMs ??= this.#parts.processTimeMs()))) {
         counters[counter.forwarded]! += 1
         isForwarded = true
       } else {

@@ -10,7 +10,7 @@ import type { MessageBatch } from './message-batch.ts'
 /** Words before the records; those that different threads write lie in cache lines of their own. */
 const head = { written: 0, read: 16, isAwake: 32, octets: 192 } as const
 /** Words of a record before its octets; `octets` of -1: the next record is at the front. */
-const record = { octets: 0, socket: 1, name: 2, control: 3, query: 4, words: 6 } as const
+const record = { octets: 0, socket: 1, name: 2, control: 3, query: 4, atMs: 5, words: 6 } as const
 const atFront = -1
 
 export const forwardRingOctets = (octets: number): number => head.octets + octets
@@ -37,8 +37,11 @@ export class ForwardRing {
     return at < 0 ? -1 : this.#words[(at >> 2) + record.socket]!
   }
 
-  /** For the worker: hands over a message of its batch that came to a socket; false where there is no room. */
-  push(socket: number, batch: MessageBatch, slot: number): boolean {
+  /**
+   * For the worker: hands over a message of its batch that came to a socket; false where there is no room.
+   * @param nowMs a time that both threads agree on
+   */
+  push(socket: number, batch: MessageBatch, slot: number, nowMs: number): boolean {
     const name = batch.nameOf(slot)
     const control = batch.controlOf(slot)
     const querySize = batch.querySize(slot)
@@ -52,6 +55,7 @@ export class ForwardRing {
     words[first + record.name] = name.length
     words[first + record.control] = control.length
     words[first + record.query] = querySize
+    words[first + record.atMs] = nowMs | 0
     let to = at + record.words * 4
     this.#octets.set(name, to)
     this.#octets.set(control, (to += name.length))
@@ -71,27 +75,41 @@ export class ForwardRing {
     return this.isEmpty || Atomics.exchange(this.#head, head.isAwake, 1) !== 0
   }
 
-  /** For the reader: puts messages that came to `nextSocket` into a batch, as if it had received them. */
-  take(batch: MessageBatch): void {
+  /**
+   * For the reader: puts messages that came to `nextSocket` into a batch, as if it had received them. Those that were
+   * handed over before `sinceMs` are left out; null: none is.
+   * @returns how many were left out
+   */
+  take(batch: MessageBatch, sinceMs: number | null = null): number {
     batch.prepareReceive()
     const socket = this.nextSocket
-    for (let count = 0; count < batch.slots; count++) {
+    let leftOut = 0
+    while (batch.received < batch.slots) {
       const at = this.#next()
       const words = this.#words
       const first = at >> 2
       if (at < 0 || words[first + record.socket] !== socket) break
-      const start = at + record.words * 4
-      const control = start + words[first + record.name]!
-      const query = control + words[first + record.control]!
-      const octets = this.#octets
-      batch.addReceived(
-        octets.subarray(start, control),
-        octets.subarray(control, query),
-        octets.subarray(query, query + words[first + record.query]!)
-      )
+      // By their difference: the numbers begin anew after some weeks.
+      if (sinceMs !== null && ((sinceMs - words[first + record.atMs]!) | 0) > 0) leftOut += 1
+      else this.#addTo(batch, at)
       const end = at + words[first + record.octets]!
-      Atomics.store(this.#head, head.read, end === octets.length ? 0 : end)
+      Atomics.store(this.#head, head.read, end === this.#octets.length ? 0 : end)
     }
+    return leftOut
+  }
+
+  #addTo(batch: MessageBatch, at: number): void {
+    const words = this.#words
+    const octets = this.#octets
+    const first = at >> 2
+    const start = at + record.words * 4
+    const control = start + words[first + record.name]!
+    const query = control + words[first + record.control]!
+    batch.addReceived(
+      octets.subarray(start, control),
+      octets.subarray(control, query),
+      octets.subarray(query, query + words[first + record.query]!)
+    )
   }
 
   /** Where a record of so many octets fits; -1: nowhere. One place stays free, so that full is not empty. */
