@@ -70,7 +70,7 @@ export const adaptiveTtlMinSeconds = 1
 export const notifyTrustMs = 3_600_000
 /** How long a copy is still answered from while a newer version is being transferred. */
 export const mirrorTransferGraceMs = 60_000
-/** Requests in flight on one connection for transfers. */
+/** Requests in flight on one connection for transfers; more wait for their turn. */
 export const transferRequestsInFlight = 256
 /** Messages without TSIG between two signed ones of a transfer. RFC 8945 §5.3.1. */
 export const unsignedTransferMessages = 99
@@ -104,10 +104,10 @@ export const transferParts = 256
 /** Largest file with a TSIG secret, and the shortest secret that is not warned of. */
 export const keyFileOctets = 4_096
 export const keySecretMinOctets = 16
-/** Zones that all connections together may be told of by NOTIFY. */
-export const notifySubscriptions = 4_000
-/** Zones that one connection may be told of. */
-export const notifySubscriptionsPerConnection = 32
+/** Zones that all connections together may be told of by NOTIFY: 500 nodes and 100 zones, some 300 octets for each. */
+export const notifySubscriptions = 50_000
+/** Zones that one connection may be told of: a network that ends within an octet or nibble has up to 128 reverse ones. */
+export const notifySubscriptionsPerConnection = 1_024
 /** NOTIFY requests of one subscription without a response; further batches wait for one. */
 export const notifyUnanswered = 16
 /** A subscriber that leaves NOTIFY without a response for so long is cut. */

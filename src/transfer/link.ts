@@ -84,6 +84,9 @@ export type LinkOptions = Readonly<{
   onNotify: (message: Message) => Uint8Array | null
 }>
 
+/** `cancel` gives it up where it is in flight. */
+type Waiting = { readonly request: Request; cancel: Cancel }
+
 type InFlight = {
   readonly request: Request
   readonly verifier: Verifier | null
@@ -95,6 +98,8 @@ export class Link {
   readonly stats = { connections: 0, failures: 0, strays: 0, notifies: 0 }
   readonly #options: LinkOptions
   readonly #inFlight = new Map<number, InFlight>()
+  /** What is sent when others were answered, in this order: as many as there are zones, at most. */
+  readonly #waiting = new Set<Waiting>()
   #channel: Channel | null = null
   #server: string | null = null
   #connection = 0
@@ -135,6 +140,7 @@ export class Link {
     this.#cancelTimer()
     for (const { cancel } of this.#inFlight.values()) cancel()
     this.#inFlight.clear()
+    this.#waiting.clear()
     this.#channel?.close()
     this.#channel = null
     this.#isUp = false
@@ -147,15 +153,39 @@ export class Link {
   }
 
   /**
-   * Sends a request; what answers it comes to its handlers, never within this call. Returns who gives it up without a
-   * word; the answer is then still awaited by nobody, so the connection should be dropped if it is a long one.
+   * Sends a request, at once or when enough others were answered; what answers it comes to its handlers, never within
+   * this call. Returns who gives it up without a word; the answer is then still awaited by nobody, so the connection
+   * should be dropped if it is a long one.
    */
   request(request: Request): Cancel {
-    const { clock, signer } = this.#options
-    if (!this.#isUp || this.#inFlight.size >= transferRequestsInFlight) {
-      const why = this.#isUp ? 'too many requests on the connection' : 'no connection'
-      return clock.after(0, () => request.onFail(new TransferFault('network', why)))
+    if (!this.#isUp) {
+      return this.#options.clock.after(0, () => request.onFail(new TransferFault('network', 'no connection')))
     }
+    const waiting: Waiting = { request, cancel: () => {} }
+    this.#waiting.add(waiting)
+    this.#sendWaiting()
+    return () => {
+      if (!this.#waiting.delete(waiting)) waiting.cancel()
+    }
+  }
+
+  /** Ends the connection and goes to the next server. */
+  drop(why: string): void {
+    if (this.#channel === null) return
+    this.#channel.close()
+    this.#end(why)
+  }
+
+  #sendWaiting(): void {
+    for (const waiting of this.#waiting) {
+      if (this.#inFlight.size >= transferRequestsInFlight) return
+      this.#waiting.delete(waiting)
+      waiting.cancel = this.#send(waiting.request)
+    }
+  }
+
+  #send(request: Request): Cancel {
+    const { clock, signer } = this.#options
     const id = this.#freshId()
     const octets = Uint8Array.from(request.octets)
     writeU16(octets, 0, id)
@@ -165,17 +195,15 @@ export class Link {
     this.#await(id, entry, request.idleTimeoutMs)
     this.#channel!.send(signed.octets)
     return () => {
-      if (this.#inFlight.get(id) !== entry) return
-      entry.cancel()
-      this.#inFlight.delete(id)
+      if (this.#inFlight.get(id) === entry) this.#leave(id, entry)
     }
   }
 
-  /** Ends the connection and goes to the next server. */
-  drop(why: string): void {
-    if (this.#channel === null) return
-    this.#channel.close()
-    this.#end(why)
+  /** A request is in flight no more, and another one may be. */
+  #leave(id: number, { cancel }: InFlight): void {
+    cancel()
+    this.#inFlight.delete(id)
+    this.#sendWaiting()
   }
 
   #freshId(): number {
@@ -235,8 +263,9 @@ export class Link {
     this.#lastWhy = why
     this.stats.failures++
     this.#failed.add(server)
-    const all = [...this.#inFlight.values()]
+    const all = [...this.#inFlight.values(), ...this.#waiting]
     this.#inFlight.clear()
+    this.#waiting.clear()
     for (const { request, cancel } of all) {
       cancel()
       request.onFail(new TransferFault('network', why))
@@ -284,14 +313,12 @@ export class Link {
         const isLast = entry.request.onMessage(decodeMessage(message), message.length)
         if (this.#inFlight.get(id) !== entry) return
         if (!isLast) continue
-        entry.cancel()
-        this.#inFlight.delete(id)
+        this.#leave(id, entry)
         return
       }
     } catch (error) {
       if (!(error instanceof TransferFault || error instanceof WireError)) throw error
-      entry.cancel()
-      this.#inFlight.delete(id)
+      this.#leave(id, entry)
       const fault = error instanceof TransferFault ? error : new TransferFault('malformed', error.message)
       entry.request.onFail(fault)
     }

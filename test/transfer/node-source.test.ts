@@ -1,5 +1,6 @@
 /** A node's resolver: the cluster's zones by transfer from the cluster's own peerdns, without access to its objects. */
 import { test } from 'tap'
+import { transferRequestsInFlight } from '../../src/base/transfer-limits.ts'
 import { ask, shown, startInProcess, until } from '../support/in-process.ts'
 import { namespace, service } from '../support/objects.ts'
 import { backendObjects, backendQuestions } from './backend-of-a.ts'
@@ -86,4 +87,25 @@ void test('before the first transfer nothing is denied; permission is enough', a
   own.writeConfig(hub())
   t.ok(await until(() => resolver.server.inspect.readiness().isReady), 'ready')
   t.equal((await ask(resolver, 'api.backend.svc.cluster.local')).text, '10.96.1.1')
+})
+
+void test('more zones than may be asked for at once all come, and are followed', async (t) => {
+  // 2 networks that end within an octet: 128 and 64 zones each.
+  const reverse = 'reverse: [10.1.2.0/25, 10.128.0.0/9, 10.1.3.0/26]'
+  const text = hub().replace('reverse: [10.0.0.0/8]', reverse)
+  const own = await startInProcess(t, text, { objects: objects(['10.1.2.20', '10.1.2.21']) })
+  const resolver = await startInProcess(t, node(own.port).replace('reverse: [10.0.0.0/8]', reverse))
+  t.ok(own.server.inspect.zones().length > transferRequestsInFlight)
+  t.ok(await until(() => resolver.server.inspect.readiness().isReady), 'ready')
+  t.equal(resolver.server.inspect.zones().length, own.server.inspect.zones().length)
+  const before = '20.2.1.10.in-addr.arpa'
+  const after = '22.2.1.10.in-addr.arpa'
+  const pointer = (name: string) => ask(resolver, name, { type: 'PTR' })
+  t.not((await pointer(before)).text, 'NODATA')
+  own.writeObjects(objects(['10.1.2.22']))
+  t.ok(await until(async () => (await pointer(after)).text !== 'NODATA'), 'a change is seen')
+  t.ok(await until(async () => (await pointer(before)).text === 'NODATA'))
+  const { stats, subscriptions } = own.server.inspect.parts().primary
+  t.match(stats, { subscriptionsRefusedTotal: 0 })
+  t.equal(subscriptions, own.server.inspect.zones().length, 'it is told of the changes of each')
 })
