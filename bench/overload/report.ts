@@ -27,6 +27,8 @@ export type Circumstances = Readonly<{
   share: number
   maximumRuns: number
   outstandingAtMaximum: number
+  /** Of the set-up that asks another cluster. */
+  cacheBytes: string
   isRaised: boolean
 }>
 
@@ -77,7 +79,7 @@ function rowsOf(figures: Figures): [string, string][] {
 }
 
 export function reportOf(all: readonly Figures[], circumstances: Circumstances): string {
-  const { date, commit, share, maximumRuns, outstandingAtMaximum, isRaised } = circumstances
+  const { date, commit, share, maximumRuns, outstandingAtMaximum, cacheBytes, isRaised } = circumstances
   const isLimited = all.every((figures) => figures.isLimited)
   const titles = all.map(({ title }) => title)
   const demands = all.map(demandsOf)
@@ -88,7 +90,7 @@ export function reportOf(all: readonly Figures[], circumstances: Circumstances):
     '',
     `Made by \`node bench/overload.ts\` on ${date}, peerdns ${commit}. The server has ${isLimited ? `${share} of a core (a CPU quota in each 10 ms)` : 'a core'}. A of 200 Services that lie`,
     'ready, in batches of datagrams and one at a time (`batching: off`); names that come once, each another one, so that the worker hands all of them',
-    'to the main thread: of its own zone, and of another cluster, which is asked.',
+    `to the main thread: of its own zone, and of another cluster, which is asked (with \`cache.maxBytes: ${cacheBytes}\`, so that it is full from the beginning).`,
     `The maximum is the median of ${maximumRuns} runs with ${outstandingAtMaximum} queries under way. In the overload as many are under way as are offered in a second, so nothing slows the`,
     'client down but its own core. Answers within a second count.',
     ...(isRaised ? ['Server and client ran with raised scheduling priority.'] : []),

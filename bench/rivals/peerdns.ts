@@ -68,7 +68,8 @@ export function peerdnsForwarding(
   program: PeerdnsProgram,
   place: Place,
   role: ForwardRole,
-  mirror = false
+  mirror = false,
+  more: Document = {}
 ): ServerPlan {
   const own = [{ namespace: 'own', name: 'service', clusterIp: '10.99.0.1', endpoints: [] }]
   const cluster = { name: 'bench-b', source: { manifests: [manifestsIn(place, manifestsOf(own))] } }
@@ -78,7 +79,7 @@ export function peerdnsForwarding(
     program,
     place,
     cluster,
-    { peers, policies },
+    { peers, policies, ...more },
     mirror ? 'mirror of a peer, one thread' : 'policy to a peer, one thread'
   )
 }
