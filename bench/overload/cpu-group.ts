@@ -11,18 +11,28 @@ const periodMicroseconds = 10_000
 
 export type CpuGroup = Readonly<{ add(pid: number): void; remove(): void }>
 
-/** Version 1 and 2 of control groups: where the folder is made, and what the quota's file is called. */
+/**
+ * Version 1 and 2 of control groups: where the folder is made, and what is written there. Ten times the usual weight:
+ * a process in there has left the priority behind that it was started with.
+ */
 const kinds = [
   {
     root: '/sys/fs/cgroup/cpu',
-    quotaFiles: (quota: number) => ({ 'cpu.cfs_period_us': `${periodMicroseconds}`, 'cpu.cfs_quota_us': `${quota}` })
+    files: (quota: number) => ({
+      'cpu.cfs_period_us': `${periodMicroseconds}`,
+      'cpu.cfs_quota_us': `${quota}`,
+      'cpu.shares': '10240'
+    })
   },
-  { root: '/sys/fs/cgroup', quotaFiles: (quota: number) => ({ 'cpu.max': `${quota} ${periodMicroseconds}` }) }
+  {
+    root: '/sys/fs/cgroup',
+    files: (quota: number) => ({ 'cpu.max': `${quota} ${periodMicroseconds}`, 'cpu.weight': '1000' })
+  }
 ]
 
 /** @returns null where none can be made: not root, or a control group of somebody else's */
 export function cpuGroup(share: number): CpuGroup | null {
-  for (const { root, quotaFiles } of kinds) {
+  for (const { root, files } of kinds) {
     if (!existsSync(join(root, 'cgroup.procs'))) continue
     const folder = join(root, `peerdns-bench-${process.pid}`)
     const remove = (): void => {
@@ -34,7 +44,7 @@ export function cpuGroup(share: number): CpuGroup | null {
     }
     try {
       mkdirSync(folder)
-      for (const [file, text] of Object.entries(quotaFiles(share * periodMicroseconds)))
+      for (const [file, text] of Object.entries(files(share * periodMicroseconds)))
         writeFileSync(join(folder, file), text)
       return { add: (pid) => writeFileSync(join(folder, 'cgroup.procs'), String(pid)), remove }
     } catch {

@@ -91,7 +91,7 @@ export function reportOf(all: readonly Figures[], circumstances: Circumstances):
     `Made by \`node bench/overload.ts\` on ${date}, peerdns ${commit}. The server has ${isLimited ? `${share} of a core (a CPU quota in each 10 ms)` : 'a core'}. A of 200 Services that lie`,
     'ready, in batches of datagrams and one at a time (`batching: off`); names that come once, each another one, so that the worker hands all of them',
     `to the main thread: of its own zone, and of another cluster, which is asked (with \`cache.maxBytes: ${cacheBytes}\`, so that it is full from the beginning).`,
-    `The maximum is the median of ${maximumRuns} runs with ${outstandingAtMaximum} queries under way. In the overload as many are under way as are offered in a second, so nothing slows the`,
+    `The maximum is the median of ${maximumRuns} runs before it and ${maximumRuns} behind it, with ${outstandingAtMaximum} queries under way. In the overload as many are under way as are offered in a second, so nothing slows the`,
     'client down but its own core. Answers within a second count.',
     ...(isRaised ? ['Server and client ran with raised scheduling priority.'] : []),
     '',
