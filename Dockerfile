@@ -8,12 +8,13 @@ ARG NODE_IMAGE=docker.io/library/node:26.10.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-COPY scripts/run.mjs scripts/build.mjs scripts/
+COPY scripts/run.mjs scripts/build.mjs scripts/bundle.mjs scripts/
 # The build runs below, when the sources are there; `prepare` would run it now.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && node scripts/bundle.mjs dist \
+  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 # What only people and compilers read, and npm's own notes.
 RUN find node_modules -type f \( -name '*.ts' -o -name '*.map' -o -name '*.md' -o -name '*.flow' \) -delete \
   && rm -rf node_modules/.package-lock.json node_modules/.bin
@@ -30,16 +31,16 @@ RUN mkdir -p /image/usr/local/bin /image/etc/peerdns /image/app /image/tmp && ch
   && cp -R package.json node_modules dist /image/app
 
 # Code that is compiled already: a pod has the files of the image at every start. It is found only where paths, user and
-# options of Node are those of the image, so the server runs here as it will there, until it has read a cluster.
+# options of Node are those of the image, so the server runs here as it will there; no API server answers it.
 COPY bin /image/app/bin
 COPY config /image/app/config
 RUN cp -R /image/app /app && mkdir /compiled && chown 65532:65532 /compiled \
-  && printf '%s\n' 'cluster: {name: build, source: {manifests: [/app/config/cluster-b]}}' 'listen: ["127.0.0.1:0"]' \
+  && printf '%s\n' 'cluster: {name: build, source: {kubernetes: {}}}' 'listen: ["127.0.0.1:0"]' \
        'admin: "127.0.0.1:0"' 'forward: []' > /build/config.yaml \
-  && { NODE_COMPILE_CACHE=/compiled setpriv --reuid=65532 --regid=65532 --clear-groups \
+  && { NODE_COMPILE_CACHE=/compiled KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=9 setpriv --reuid=65532 --regid=65532 --clear-groups \
        node --max-semi-space-size=4 --heap-growing-percent=50 /app/bin/peerdns.mjs serve --config /build/config.yaml \
        > /build/serve.log & \
-     for _ in $(seq 200); do grep -q 'the cluster is read' /build/serve.log && break; sleep 0.2; done; kill $! && wait $!; } \
+     for _ in $(seq 200); do grep -q '"listening"' /build/serve.log && break; sleep 0.2; done; sleep 1; kill $! && wait $!; } \
   && chown -R 0:0 /compiled && chmod -R a+rX /compiled && mv /compiled /image/app/compiled
 
 FROM scratch

@@ -8,6 +8,7 @@ import { runToEnd } from './children.ts'
 import type { PeerdnsProgram } from './rivals/peerdns.ts'
 import type { ServerPlan } from './rivals/server-plan.ts'
 
+const bundleScript = join('scripts', 'bundle.mjs')
 const compileTimeoutMs = 120_000
 const installedCommand = join('bin', 'peerdns.mjs')
 
@@ -16,11 +17,15 @@ export async function buildPeerdns(root: string, logFolder: string): Promise<Pee
   const folder = join(root, '.cache', 'bench', 'peerdns')
   const dist = join(folder, 'dist')
   rmSync(dist, { recursive: true, force: true })
-  const args = [join(root, 'node_modules', '.bin', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', dist]
-  const stdoutFile = join(logFolder, 'tsc.out')
-  const output = { stdoutFile, stderrFile: join(logFolder, 'tsc.err') }
-  const code = await runToEnd(process.execPath, args, { core: null, cwd: root, timeoutMs: compileTimeoutMs, ...output })
-  if (code !== 0) throw new Error(`peerdns does not compile:\n${readFileSync(stdoutFile, 'utf8')}`)
+  const [stdoutFile, stderrFile] = [join(logFolder, 'build.out'), join(logFolder, 'build.err')]
+  const options = { core: null, cwd: root, timeoutMs: compileTimeoutMs, stdoutFile, stderrFile }
+  const compile = [join(root, 'node_modules', '.bin', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', dist]
+  for (const args of [compile, [bundleScript, dist]]) {
+    const code = await runToEnd(process.execPath, args, options)
+    if (code === 0) continue
+    const said = [stdoutFile, stderrFile].map((file) => readFileSync(file, 'utf8')).join('')
+    throw new Error(`peerdns does not compile:\n${said}`)
+  }
   mkdirSync(join(folder, 'bin'), { recursive: true })
   // The server reads its version in package.json.
   for (const file of ['package.json', installedCommand]) copyFileSync(join(root, file), join(folder, file))

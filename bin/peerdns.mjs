@@ -9,7 +9,9 @@ import { setFlagsFromString } from 'node:v8'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 const isCurrent = major > 22 || (major === 22 && minor >= 19)
-const entry = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+// What the compiler made, joined into a few files; where esbuild is not installed there is only what the compiler made.
+const entries = ['bundle', 'cli'].map((folder) => fileURLToPath(new URL(`../dist/${folder}/main.js`, import.meta.url)))
+const entry = entries.find((file) => existsSync(file))
 const localNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
 /** Set for the process that is handed over to: it ends with the one that did so. */
 const handedOver = 'PEERDNS_HANDED_OVER'
@@ -25,7 +27,7 @@ if (handedOver in process.env && process.send !== undefined) {
   process.channel?.unref()
 }
 
-if (!existsSync(entry)) {
+if (entry === undefined) {
   console.error('peerdns is not built yet: run `npm ci` (or `npm run build`) in this folder first')
   process.exit(2)
 } else if (isCurrent) {

@@ -6,8 +6,16 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** What the compiler's output depends on. */
-const inputs = ['src', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+/** What the output depends on. */
+const inputs = [
+  'src',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'scripts/bundle.mjs',
+  'node_modules/esbuild/package.json'
+]
 const stampName = '.built-from'
 /**
  * Folders beside dist/, so that source maps say the same; one that is older than this was left by a build that was

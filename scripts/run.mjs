@@ -30,7 +30,11 @@ function run(command, args) {
 
 const node = (...args) => run(join(bin, 'node'), args)
 
-const build = () => buildInto(root, (folder) => node(join(bin, 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder))
+const build = () =>
+  buildInto(root, (folder) => {
+    node(join(bin, 'tsc'), '-p', 'tsconfig.build.json', '--outDir', folder)
+    node(join(root, 'scripts', 'bundle.mjs'), folder)
+  })
 
 /** Runs a command beside others: what it says comes at its end, with its exit code. */
 const beside = (command, args) =>

@@ -7,10 +7,14 @@ import { test, type Test } from 'tap'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** A clone with two files of source. */
+/** A clone with a few files of source. */
 function smallClone(t: Test): string {
   const folder = t.testdir({
-    src: { cli: { 'main.ts': "console.log('one')\n" }, 'more.ts': 'export const more = 1\n' }
+    src: {
+      cli: { 'main.ts': "console.log('one')\n" },
+      main: { threads: { 'worker.ts': "console.log('worker')\n" } },
+      'more.ts': 'export const more = 1\n'
+    }
   })
   for (const path of ['scripts', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']) {
     cpSync(join(root, path), join(folder, path), { recursive: true })

@@ -2,7 +2,7 @@
  * The JSON Schema of the configuration file, with which editors complete and check it while it is written.
  * Run as a program it prints the schema: `node src/config/json-schema.ts > config/peerdns.schema.json`.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { fileSchema } from './schema.ts'
 
 /** What of JSON Schema our schema uses, as far as the reference reads it. */

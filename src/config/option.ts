@@ -4,7 +4,7 @@
  * Only leaves change their value here. Lists and sections keep their form, so that one mistake in a list does not hide
  * the next one (read-draft.ts walks them), and so that `z.toJSONSchema` can describe what stands in the file.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseEndpointCheck } from '../base/endpoint-check.ts'
 import { inBackticks, TextError, WireError } from '../base/errors.ts'
 import { parseHostPort, parseListenAddress, type HostPort, type ListenAddress } from '../base/host-port.ts'
@@ -12,6 +12,9 @@ import { canonicalAddress } from '../base/ip-address.ts'
 import { parseNetworks, type Network } from '../base/network.ts'
 import { durationToText, parseDurationMs, parseSizeOctets } from '../base/quantity.ts'
 import { labelsOf, parseName, rootName, type DomainName } from '../wire/name.ts'
+
+// A file is read once: code that is made for its schema costs more than it saves.
+z.config({ jitless: true })
 
 /** A key in a schema's metadata that we add to JSON Schema's own. */
 export const expectedKey = 'x-expected'

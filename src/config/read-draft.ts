@@ -4,7 +4,7 @@
  *
  * Zod alone would stop refining a section at its first mistake, and tells of a union what is wrong with every form.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { inBackticks } from '../base/errors.ts'
 import type { HostPort, ListenAddress } from '../base/host-port.ts'
 import type { Network } from '../base/network.ts'

@@ -1,5 +1,5 @@
 /** The options of one entry of `peers`: another cluster's DNS servers, and how they are asked and probed. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseType } from '../wire/iana.ts'
 import { inBackticks, TextError } from '../base/errors.ts'
 import {

@@ -1,5 +1,5 @@
 /** The options of one entry of `policies`: which names are peered to whom, in which order, for which clients. */
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   address,
   describeValue,

@@ -1,5 +1,5 @@
 /** The options of the server itself: where it listens, whom it answers, whom it forwards to, and its bounds. */
-import { z } from 'zod'
+import * as z from 'zod'
 import * as limits from '../base/limits.ts'
 import { durationToText } from '../base/quantity.ts'
 import {

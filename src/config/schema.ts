@@ -2,7 +2,7 @@
  * The whole configuration file. Every option is declared once, in the schema-*.ts files: its kind and bounds, its
  * default and one sentence; the reference, the JSON Schema and the messages are made from that.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { itemName, list, option, required, section } from './option.ts'
 import { clusterSection } from './schema-cluster.ts'
 import { peerSection } from './schema-peers.ts'
