@@ -138,6 +138,19 @@ export class AnswerCache {
     }
   }
 
+  /**
+   * Whether anything held concerns a name, of use or not: where nothing does, no key for a question about it needs to be
+   * made.
+   */
+  concerns(name: DomainName): boolean {
+    return this.#byName.has(name)
+  }
+
+  /** Counts a question that nothing is held for, as `get` does. */
+  countMiss(): void {
+    this.stats.misses += 1
+  }
+
   /** As `get`, but for looking only: nothing is counted, and the entry is not used for that. */
   peek(key: AnswerKey, nowMs: number): CacheHit | null {
     const slot = this.#slots.peek(key)

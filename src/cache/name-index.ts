@@ -26,6 +26,10 @@ export class NameIndex<Item extends object> {
     return known instanceof Set ? [...known] : [known]
   }
 
+  has(name: DomainName): boolean {
+    return this.#byName.has(name)
+  }
+
   names(): MapIterator<DomainName> {
     return this.#byName.keys()
   }

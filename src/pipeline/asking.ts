@@ -16,11 +16,10 @@ import {
   targetSilenceMs
 } from '../base/limits.ts'
 import type { Decision } from '../policy/decide.ts'
-import { isAddressType } from '../wire/iana.ts'
 import type { Answer } from './answer.ts'
 import type { Parts } from './parts.ts'
 import type { Query } from './query.ts'
-import { askTarget, isKnownToHave, staleOf, type Deliberation } from './target-outcome.ts'
+import { askTarget, hasFallback, staleOf, type Deliberation } from './target-outcome.ts'
 
 const nobody = (): void => {}
 
@@ -29,11 +28,12 @@ export class Asking {
   readonly #query: Query
   readonly #talk: Deliberation
   readonly #deadlineMs: number
-  readonly #startedAtMs = new Map<number, number>()
+  /** When each target was asked; not there: it was not. */
+  readonly #startedAtMs: (number | undefined)[] = []
   /** Targets whose outcome is not in place yet. */
-  readonly #pending = new Set<number>()
+  #pending = 0
   /** Targets that were given up, and may still answer. */
-  readonly #late = new Set<number>()
+  #late: number[] = []
   /** It reaches whoever waits; where nobody does any more, it must not end the process. */
   #bug: Readonly<{ error: unknown }> | null = null
   /** Tells who waits that something has come. */
@@ -48,17 +48,17 @@ export class Asking {
 
   /** Asks a target, unless it is being asked already. */
   start(target: number): void {
-    if (this.#startedAtMs.has(target)) return
-    this.#startedAtMs.set(target, this.#parts.clock.nowMs())
-    this.#pending.add(target)
+    if (this.#startedAtMs[target] !== undefined) return
+    this.#startedAtMs[target] = this.#parts.clock.nowMs()
+    this.#pending++
     void this.#ask(target)
   }
 
   async #ask(target: number): Promise<void> {
     try {
       this.#talk.outcomes[target] = await askTarget(this.#parts, this.#query, this.#talk, target, this.#deadlineMs)
-      this.#pending.delete(target)
-      this.#late.delete(target)
+      this.#pending--
+      if (this.#late.includes(target)) this.#late = this.#late.filter((late) => late !== target)
     } catch (error) {
       this.#bug ??= { error }
     }
@@ -68,7 +68,7 @@ export class Asking {
   /** Waits until any target has said something, or this one is given up. */
   async wait(target: number): Promise<void> {
     const { clock } = this.#parts
-    const startedAtMs = this.#startedAtMs.get(target)!
+    const startedAtMs = this.#startedAtMs[target]!
     const endMs = startedAtMs + this.#patienceMs(target)
     const hedgeMs = startedAtMs + this.#usualMs(target)
     const next = clock.nowMs() < hedgeMs && hedgeMs < endMs ? this.#nextAfter(target) : null
@@ -82,7 +82,7 @@ export class Asking {
 
   /** Whether nobody is worth waiting for any more, with this decision at hand. */
   isOver(decision: Decision<Answer>): boolean {
-    if (this.#late.size === 0 || decision.kind === 'stale' || decision.kind === 'merge') return true
+    if (this.#late.length === 0 || decision.kind === 'stale' || decision.kind === 'merge') return true
     if (decision.kind === 'use' && this.#talk.outcomes[decision.target]?.kind === 'has') return true
     return this.#lateRestMs(decision) <= 0
   }
@@ -112,7 +112,7 @@ export class Asking {
     const { match, outcomes } = this.#talk
     const stale = staleOf(this.#parts, this.#query, match, match.policy.targets[target]!)
     outcomes[target] = { kind: 'unreachable', why: 'timeout', isCached: false, stale }
-    if (!this.#isDoubtful(target)) this.#late.add(target)
+    if (!this.#isDoubtful(target)) this.#late.push(target)
   }
 
   #isDoubtful(target: number): boolean {
@@ -136,7 +136,7 @@ export class Asking {
     if (!match.policy.nextOn.has('unreachable')) return null
     const inUse = order.order.slice(0, order.order.length - order.reserves)
     const next = inUse.slice(inUse.indexOf(target) + 1).find((other) => outcomes[other] === null)
-    if (next === undefined || this.#startedAtMs.has(next)) return null
+    if (next === undefined || this.#startedAtMs[next] !== undefined) return null
     return match.policy.targets[next]!.kind === 'peer' ? next : null
   }
 
@@ -147,31 +147,23 @@ export class Asking {
     const silenceMs = Number.isFinite(usualMs)
       ? Math.min(targetSilenceMaxMs, Math.max(targetSilenceMs, 1.5 * usualMs))
       : targetSilenceMs
-    const restMs = this.#deadlineMs - this.#startedAtMs.get(target)!
+    const restMs = this.#deadlineMs - this.#startedAtMs[target]!
     const open = outcomes.filter((outcome) => outcome === null).length
     // Whoever counts as down is asked for the case that the probes are wrong: not for long, if there is something to
     // give.
-    if (order.allDown && this.#hasFallback(target)) return downSilenceMs
-    if (open <= 1 && !this.#hasFallback(target)) return restMs
+    const { match } = this.#talk
+    const canFallBack =
+      (order.allDown || open <= 1) && hasFallback(this.#parts, this.#query, this.#talk, match.policy.targets[target]!)
+    if (order.allDown && canFallBack) return downSilenceMs
+    if (open <= 1 && !canFallBack) return restMs
     if (this.#isDoubtful(target)) return Math.min(downSilenceMs, restMs)
     return Math.min(silenceMs, restMs / open)
-  }
-
-  /** Whether there is something to say if this last target fails: a denial, a stale answer, or that it has the name. */
-  #hasFallback(target: number): boolean {
-    const { match, outcomes } = this.#talk
-    const isSome = outcomes.some(
-      (outcome) => outcome !== null && (outcome.kind !== 'unreachable' || outcome.stale !== null)
-    )
-    const last = match.policy.targets[target]!
-    if (isSome || staleOf(this.#parts, this.#query, match, last) !== null) return true
-    return isAddressType(this.#query.qtype) && isKnownToHave(this.#parts, this.#query, match, last)
   }
 
   /** Waits for any outcome; false where none came in time. */
   async #anyOutcome(withinMs: number): Promise<boolean> {
     let came = true
-    if (this.#pending.size > 0 && this.#bug === null) {
+    if (this.#pending > 0 && this.#bug === null) {
       came = await new Promise<boolean>((resolve) => {
         const cancel = this.#parts.clock.after(Math.max(0, withinMs), () => resolve(false))
         this.#wake = () => {

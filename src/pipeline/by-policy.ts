@@ -20,7 +20,15 @@ import type { Parts } from './parts.ts'
 import type { Outcome } from './peer-target.ts'
 import type { Query } from './query.ts'
 import { Asking } from './asking.ts'
-import { isKnownToHave, outcomeFromMemory, staleOf, tellPassedOver, type Deliberation } from './target-outcome.ts'
+import {
+  askTarget,
+  hasFallback,
+  isKnownToHave,
+  outcomeFromMemory,
+  staleOf,
+  tellPassedOver,
+  type Deliberation
+} from './target-outcome.ts'
 
 const underscore = 0x5f
 
@@ -73,20 +81,38 @@ export async function answerByPolicy(parts: Parts, query: Query, talk: Deliberat
   const denial = deniedAtOnce(parts, query, talk)
   if (denial !== null) return denial
   const { allDown } = talk.order
-  const asking = new Asking(parts, query, talk, query.receivedAtMs + (allDown ? allDownBudgetMs : queryBudgetMs))
+  const deadlineMs = query.receivedAtMs + (allDown ? allDownBudgetMs : queryBudgetMs)
+  let asking: Asking | null = null
   for (;;) {
     const decision = decisionOf(parts, query, talk)
     if (decision.kind === 'ask') {
+      if (asking === null && isOnlyHope(parts, query, talk, decision.target)) {
+        talk.outcomes[decision.target] = await askTarget(parts, query, talk, decision.target, deadlineMs)
+        continue
+      }
+      asking ??= new Asking(parts, query, talk, deadlineMs)
       asking.start(decision.target)
       // Where they are wanted together, or none is likely to answer, they are asked together.
       if (talk.isMerged || allDown) for (const target of openTargets(talk)) asking.start(target)
       await asking.wait(decision.target)
-    } else if (asking.isOver(decision)) {
+    } else if (asking === null || asking.isOver(decision)) {
       return conclude(parts, query, talk, decision)
     } else {
       await asking.waitForLate(decision)
     }
   }
+}
+
+/**
+ * Whether a target has all the time there is, since nobody else is left to ask and nothing is there to give: then it is
+ * waited for without a watch on it.
+ */
+function isOnlyHope(parts: Parts, query: Query, talk: Deliberation, target: number): boolean {
+  const { outcomes, match } = talk
+  for (let other = 0; other < outcomes.length; other++) {
+    if (other !== target && outcomes[other] === null) return false
+  }
+  return !hasFallback(parts, query, talk, match.policy.targets[target]!)
 }
 
 /** Targets in use of which nothing is known yet. */

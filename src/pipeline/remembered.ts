@@ -58,6 +58,10 @@ export function remembered(
   caps: TtlCaps,
   isFirstLook = true
 ): Remembered | null {
+  if (!parts.cache.concerns(question.name)) {
+    if (isFirstLook) parts.cache.countMiss()
+    return null
+  }
   const key = keyOf(question, query)
   const nowMs = parts.clock.nowMs()
   const hit = isFirstLook ? parts.cache.get(key, nowMs) : parts.cache.peek(key, nowMs)
@@ -91,6 +95,7 @@ const usualTypes: readonly number[] = [RRTYPE.A, RRTYPE.AAAA, RRTYPE.SRV]
  * A few look-ups, which only a query that nobody answered is worth.
  */
 export function isNameHeld(parts: Parts, question: TargetQuestion, query: Query): boolean {
+  if (!parts.cache.concerns(question.name)) return false
   const nowMs = parts.clock.nowMs()
   let isHeld = false
   let newestMs = Number.NEGATIVE_INFINITY
@@ -111,6 +116,7 @@ const failureKeyOf = (question: TargetQuestion, query: Query): string => `${keyO
 
 /** Why the target failed this question a moment ago; null where it did not. */
 export function rememberedFailure(parts: Parts, question: TargetQuestion, query: Query): string | null {
+  if (!parts.cache.concerns(question.name)) return null
   const hit = parts.cache.peek(failureKeyOf(question, query), parts.clock.nowMs())
   return hit === null || hit.staleForMs > 0 ? null : (hit.entry.failure ?? 'it failed a moment ago')
 }

@@ -50,6 +50,7 @@ export function respondFromMemory(parts: Parts, query: Query): Answer | null {
 
 export async function respond(parts: Parts, query: Query): Promise<Answer> {
   let answer = await oneAnswer(parts, query)
+  if (answer.pendingAlias === null) return answer
   const seen = new Set<DomainName>([query.qname])
   while (answer.pendingAlias !== null && mayFollow(seen, answer.pendingAlias)) {
     query.trace?.add(parts.clock.nowMs(), { step: 'alias', detail: `an alias of ${nameToText(answer.pendingAlias)}` })
@@ -84,15 +85,18 @@ function oneAnswerFromMemory(parts: Parts, query: Query): Answer | null {
   return outcome === null ? null : forwardAnswer(parts, query, outcome)
 }
 
-async function oneAnswer(parts: Parts, query: Query): Promise<Answer> {
+function oneAnswer(parts: Parts, query: Query): Promise<Answer> | Answer {
   const route = routeOf(parts, query)
   query.trace?.add(parts.clock.nowMs(), { step: 'route', detail: routeToText(route) })
   if (route.by === 'policy') return answerByPolicy(parts, query, deliberate(parts, query, route.match, route.name))
   if (route.by === 'zone') return zoneAnswer(parts, query, route.zone)
   if (route.by === 'nobody') return errorAnswer(RCODE.REFUSED, noRule)
+  return answerByForward(parts, query, route.route)
+}
+
+async function answerByForward(parts: Parts, query: Query, route: PeerRoute): Promise<Answer> {
   const deadlineMs = query.receivedAtMs + queryBudgetMs
-  const outcome = await peerOutcome(parts, query, route.route, query.qname, query.qtype, deadlineMs)
-  return forwardAnswer(parts, query, outcome)
+  return forwardAnswer(parts, query, await peerOutcome(parts, query, route, query.qname, query.qtype, deadlineMs))
 }
 
 /** The policy that decides the query; null where none does. */

@@ -7,7 +7,7 @@ import type { PolicyMatch } from '../policy/policy-table.ts'
 import type { Target } from '../policy/policy.ts'
 import type { TargetStanding } from '../policy/standing.ts'
 import { toTheirs, zoneMapping } from '../policy/zone-mapping.ts'
-import { RCODE, RRTYPE } from '../wire/iana.ts'
+import { isAddressType, RCODE, RRTYPE } from '../wire/iana.ts'
 import { isAtOrBelow, rootName, type DomainName } from '../wire/name.ts'
 import { closedByRule, staticAddressAnswer } from './made-here.ts'
 import { unlimitedTtlSeconds, type Answer } from './answer.ts'
@@ -162,6 +162,15 @@ export function isKnownToHave(parts: Parts, query: Query, match: PolicyMatch, ta
   if (target.peer === null || parts.standings.of(target) === 'drained') return false
   const name = toTheirs(query.qname, zoneMapping(match.mappedZone, target))
   return name !== null && isNameHeld(parts, { target: target.id, name, type: query.qtype }, query)
+}
+
+/** Whether there is something to say if this last target fails: a denial, a stale answer, or that it has the name. */
+export function hasFallback(parts: Parts, query: Query, { match, outcomes }: Deliberation, last: Target): boolean {
+  for (const outcome of outcomes) {
+    if (outcome !== null && (outcome.kind !== 'unreachable' || outcome.stale !== null)) return true
+  }
+  if (staleOf(parts, query, match, last) !== null) return true
+  return isAddressType(query.qtype) && isKnownToHave(parts, query, match, last)
 }
 
 const standingsToAsk: ReadonlySet<TargetStanding> = new Set(['up', 'unknown', 'returning'])
