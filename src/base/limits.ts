@@ -202,6 +202,15 @@ export const watchMinSeconds = 20
 export const watchMaxSeconds = 25
 /** A watch that has not ended so long after its time is dead. */
 export const watchGraceMs = 3_000
+/**
+ * Changes of one resource come densely once there have been so many more than so many a second would be. What a watch
+ * tells is then left unread for this long after each read, so that several changes are worked on together; not after a
+ * read that gave several.
+ */
+export const watchEventsPerSecond = 250
+export const watchDenseEvents = 50
+export const watchGatherMs = 5
+export const watchGatherEvents = 8
 /** A watch that has held for this long is good: waits begin at their shortest again, and a loss is over. */
 export const watchProvenMs = 5_000
 /** Between attempts at the API server; doubled with each failure. */

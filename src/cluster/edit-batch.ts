@@ -26,7 +26,7 @@ export type HandWritten = ReadonlyMap<DomainName, readonly RRset[]>
  * (RFC 1034 §3.6.2), so a hand-written one hides all, and any hand-written RRset hides a CNAME.
  */
 export function isHidden(handWritten: HandWritten, owner: DomainName, type: number): boolean {
-  const sets = handWritten.get(owner)
+  const sets = handWritten.size === 0 ? undefined : handWritten.get(owner)
   if (sets === undefined) return false
   return type === RRTYPE.CNAME || sets.some((set) => set.type === type || set.type === RRTYPE.CNAME)
 }

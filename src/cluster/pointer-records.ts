@@ -30,6 +30,8 @@ export type HeldPointers = Readonly<{
 
 export const noPointers: HeldPointers = { source: null, hosts: noHosts, sets: [] }
 
+/** Pods of a node mostly have a network of their own. */
+const rememberedNetworks = 16_384
 /** An IPv4 address has so many labels in its reverse name. */
 const reverseLabels = 6
 
@@ -43,8 +45,11 @@ export class PointerRecords {
   readonly #hosts = new Map<number, HostSource | readonly HostSource[]>()
   readonly #touched = new Set<DomainName>()
   readonly #touchedHosts = new Set<number>()
-  /** The zone of the last addresses that were looked for: neighbours mostly lie in one. */
-  #last = { network: -1, revision: -1, zone: null as ZoneStore | null, isShared: false }
+  /** The zone of each network of 256 addresses that was looked for, for one revision of the zones. */
+  readonly #zoneOfNetwork = new Map<number, ZoneStore | null>()
+  #networksRevision = -1
+  /** Whether such networks lie in one zone as a whole. */
+  #areNetworksWhole = false
 
   /**
    * Puts what a source says now in the place of what it said before. Of several ranks the lowest one speaks.
@@ -133,19 +138,21 @@ export class PointerRecords {
 
   /** The reverse zone of an address; null: none of ours. */
   #zoneOf(address: number): ZoneStore | null {
-    const network = address >>> 8
     const { revision } = this.zones
-    const last = this.#last
-    if (last.network === network && last.revision === revision && last.isShared) return last.zone
-    const isShared = last.revision === revision ? last.isShared : this.#areNetworksWhole()
+    if (this.#networksRevision !== revision) {
+      this.#networksRevision = revision
+      this.#zoneOfNetwork.clear()
+      // No reverse zone is that of a single address.
+      this.#areNetworksWhole = this.zones.all().every(({ apex }) => labelCount(apex) < reverseLabels)
+    }
+    if (!this.#areNetworksWhole) return this.zones.find(reversedName(address))
+    const network = address >>> 8
+    const known = this.#zoneOfNetwork.get(network)
+    if (known !== undefined) return known
     const zone = this.zones.find(reversedName(address))
-    this.#last = { network, revision, zone, isShared }
+    if (this.#zoneOfNetwork.size === rememberedNetworks) this.#zoneOfNetwork.clear()
+    this.#zoneOfNetwork.set(network, zone)
     return zone
-  }
-
-  /** Whether no reverse zone is that of a single address. */
-  #areNetworksWhole(): boolean {
-    return this.zones.all().every(({ apex }) => labelCount(apex) < reverseLabels)
   }
 }
 

@@ -35,6 +35,7 @@ import { compareResourceVersions } from './resource-version.ts'
 import type { MessageType } from './protobuf/message.ts'
 import { Sleeper } from './sleeper.ts'
 import type { Turns } from './turns.ts'
+import { WatchPace } from './watch-pace.ts'
 import { readWatch } from './watch-reader.ts'
 
 export type ReflectorState = 'listing' | 'watching' | 'waiting'
@@ -95,6 +96,7 @@ export class Reflector {
   readonly #backOff: BackOff
   readonly #lossLog: LossLog
   readonly #sleeper: Sleeper
+  readonly #pace: WatchPace
   #state: ReflectorState = 'waiting'
   #path: string | null = null
   #resourceVersion = ''
@@ -119,6 +121,7 @@ export class Reflector {
     this.#backOff = new BackOff(options.random)
     this.#lossLog = new LossLog(resource.name, clock, log, () => this.#backOff.reset())
     this.#sleeper = new Sleeper(clock)
+    this.#pace = new WatchPace(clock)
   }
 
   get state(): ReflectorState {
@@ -273,6 +276,8 @@ export class Reflector {
         held: this.held,
         queue: this.#queue,
         turns,
+        pace: this.#pace,
+        sleep: (ms) => this.#sleeper.sleep(ms),
         resourceVersion: this.#resourceVersion,
         onResourceVersion: (resourceVersion) => (this.#resourceVersion = resourceVersion),
         // Too many requests will pass; anything else may come again at the same place.

@@ -10,6 +10,7 @@ import type { MessageType } from './protobuf/message.ts'
 import { WatchFrames, type WatchEvent } from './protobuf/watch-frames.ts'
 import { compareResourceVersions } from './resource-version.ts'
 import type { Turns } from './turns.ts'
+import type { WatchPace } from './watch-pace.ts'
 
 export type Watch = Readonly<{
   body: AsyncIterable<Buffer>
@@ -19,6 +20,9 @@ export type Watch = Readonly<{
   held: HeldObjects
   queue: EventQueue
   turns: Turns
+  pace: WatchPace
+  /** Ends early where the watch is no longer wanted. */
+  sleep: (ms: number) => Promise<void>
   /** Where the watch began. */
   resourceVersion: string
   /** Up to here everything has been taken. */
@@ -34,20 +38,24 @@ export type Watch = Readonly<{
  * and whatever the body throws.
  */
 export async function readWatch(watch: Watch): Promise<void> {
-  const { body, contentType, message, queue, turns, onSignOfLife } = watch
+  const { body, contentType, message, queue, turns, pace, sleep, onSignOfLife } = watch
   const splitter = message !== null && isProtobuf(contentType) ? new WatchFrames(message) : new JsonLines()
   const reader = new WatchReader(watch)
   try {
     for await (const chunk of body) {
       onSignOfLife()
       queue.arrived()
+      let events = 0
       for (const event of splitter.push(chunk)) {
         reader.take(event)
+        events++
         if (turns.hasRoom()) continue
         queue.flush()
         await turns.next()
       }
       queue.flush()
+      const waitMs = pace.waitMs(events)
+      if (waitMs > 0) await sleep(waitMs)
     }
   } finally {
     // What came before a broken line is whole.
