@@ -34,6 +34,8 @@ if (entry === undefined) {
   // Reading code takes much memory once, so that V8's young generation would grow and stay large: src/main/memory.ts lets
   // it grow later. Compiled code is found again only under the same flags: this comes before.
   setFlagsFromString('--semi-space-growth-factor=1')
+  // It has a few MB at most: threads that help to collect it are waited for longer than they help.
+  setFlagsFromString('--no-parallel-scavenge')
   // Compiled code is kept in the temporary folder where that can be written, for a quicker next start.
   module.enableCompileCache()
   // What one file of a package says of another one by its path is taken at its word: looking each of 1,600 such paths

@@ -18,6 +18,8 @@ const several: readonly Rdata[] = []
 const minSharedOctets = 8
 /** Before each of several records: its length in two octets, and how many of them are the owner's last ones. */
 const headOctets = 3
+/** More than most sets need; a larger one is made for a set that needs it. */
+const keptScratchOctets = 16 * 1024
 
 /** It is also what a lookup finds, so that a name with one RRset is held by that alone. */
 export class PackedRRset implements RRset {
@@ -97,7 +99,7 @@ export class PackedRRset implements RRset {
  */
 export function packText(owner: DomainName, rdata: readonly string[]): string {
   if (rdata.length === 1) return rdata[0]!
-  const parts: string[] = []
+  let at = 0
   let shared = 0
   let end = ''
   for (const record of rdata) {
@@ -106,11 +108,28 @@ export function packText(owner: DomainName, rdata: readonly string[]): string {
       shared = sharedOctets(record, owner)
       end = owner.slice(owner.length - shared)
     }
-    parts.push(String.fromCharCode(record.length >> 8, record.length & 0xff, shared))
-    parts.push(shared === 0 ? record : record.slice(0, record.length - shared))
+    const own = record.length - shared
+    if (at + headOctets + own > scratch.length) scratch = enlarged(scratch, at + headOctets + own)
+    scratch[at] = record.length >> 8
+    scratch[at + 1] = record.length
+    scratch[at + 2] = shared
+    at += headOctets
+    for (let i = 0; i < own; i++) scratch[at + i] = record.charCodeAt(i)
+    at += own
   }
   // Unlike concatenation this makes one flat string.
-  return parts.join('')
+  const text = latin1Of(scratch, 0, at)
+  if (scratch.length > keptScratchOctets) scratch = new Uint8Array(keptScratchOctets)
+  return text
+}
+
+/** Where texts are put together. */
+let scratch = new Uint8Array(keptScratchOctets)
+
+function enlarged(octets: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(2 * least)
+  larger.set(octets)
+  return larger
 }
 
 /** How many records an RRset has, without unpacking them. */

@@ -33,6 +33,22 @@ test('packRRset gives back what it was given, in the order of the octets', async
   t.pass('1,000 sets')
 })
 
+test('sets of any size', async (t) => {
+  const owner = parseName('a.example.org')
+  const records = (count: number, octets: number): Uint8Array[] =>
+    Array.from({ length: count }, (_, at) => new Uint8Array(octets).fill(at & 0xff).fill(at >> 8, 0, 1))
+  for (const [count, octets] of [
+    [2, 65_535],
+    [4_096, 40],
+    [3, 0x4000],
+    [2, 1]
+  ] as const) {
+    // prettier-ignore
+    const given = { owner, type: 65_280, ttlSeconds: 7, rdata: records(count, octets) }
+    t.same(hex(packRRset(given)), hex(given).sort(), `${count} records of ${octets} octets`)
+  }
+})
+
 test('a packed RRset is plain data to whoever clones, spreads or compares it', async (t) => {
   const plain = rrset('a.example.org', 'A', 5, '192.0.2.1', '192.0.2.2')
   const packed: RRset = packRRset(plain)
