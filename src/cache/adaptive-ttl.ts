@@ -25,7 +25,7 @@ const noCap = Number.POSITIVE_INFINITY
 
 export class AdaptiveTtl {
   readonly stats: AdaptiveTtlStats = { changes: 0, capped: 0 }
-  /** What was last seen, by question; the one seen last is the last one. */
+  /** What was last seen, by question; with many of them, the one seen last is the last one. */
   readonly #seen = new Map<string, number>()
   /** When each name was last seen to change, on a monotonic clock; the latest is the last one. */
   readonly #changedAtMs = new Map<DomainName, number>()
@@ -47,7 +47,8 @@ export class AdaptiveTtl {
       this.stats.changes++
       put(this.#changedAtMs, name, nowMs)
     }
-    put(this.#seen, key, now)
+    // While there is plenty of room, the order in which they go matters little, and to renew it costs much.
+    if (before !== now || this.#seen.size > adaptiveTtlNames / 2) put(this.#seen, key, now)
     return this.#capSeconds(name, nowMs)
   }
 

@@ -4,10 +4,14 @@ export type ExchangeEnd =
   | Readonly<{ kind: 'response'; octets: Uint8Array }>
   | Readonly<{ kind: 'failed'; outcome: 'network' | 'nonsense' | 'overload'; detail: string }>
 
+/**
+ * Hears how an exchange ended: once, never before the call that began it has returned, and not at all once it is
+ * cancelled. It is called by whoever reads the socket, and throws nothing.
+ */
+export type OnExchangeEnd = (end: ExchangeEnd) => void
+
 /** An exchange knows no deadline: whoever began it waits as long as it likes and then cancels it. */
 export type Exchange = Readonly<{
-  /** Never rejects; stays pending for ever once cancelled. */
-  done: Promise<ExchangeEnd>
   /**
    * Sends the same octets once more, from the same port: a second question with another id would double the chances of
    * who guesses (RFC 5452 §5). False where that makes no sense, since the transport does it by itself.

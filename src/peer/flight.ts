@@ -33,7 +33,12 @@ export type FlightObserver = Readonly<{
   ): void
 }>
 
-type Waiter = Readonly<{ startedAtMs: number; cancelTimer: Cancel; resolve: (reply: PeerReply) => void }>
+type Waiter = Readonly<{
+  startedAtMs: number
+  cancelTimer: Cancel
+  hear: (reply: PeerReply) => void
+  resolve: (reply: PeerReply) => void
+}>
 
 export class Flight {
   readonly #query: PeerQuery
@@ -42,17 +47,17 @@ export class Flight {
   readonly #onOver: () => void
   /** Attempts that may still be begun, and datagrams sent again. */
   #attemptsLeft: number
-  readonly #waiters = new Set<Waiter>()
+  #waiters: Waiter[] = []
   #deadlineMs = 0
   /** Servers in the order in which they are asked next; null until they are known. */
   #queue: Server[] | null = null
   #neverAsked = 0
   /** All attempts, in the order in which they were begun. */
   readonly #begun: ServerAttempt[] = []
-  readonly #pending = new Set<ServerAttempt>()
-  readonly #failed = new Set<Server>()
-  /** How often each server was asked, datagrams sent again included. */
-  readonly #sends = new Map<Server, number>()
+  #pending: ServerAttempt[] = []
+  readonly #failed: Server[] = []
+  /** Whom each datagram or attempt went to, those sent again included. */
+  readonly #sends: Server[] = []
   #latest: ServerAttempt | null = null
   #cancelStep: Cancel = () => {}
   /** Somebody was asked once more before anybody was slow; once for a question. */
@@ -73,22 +78,25 @@ export class Flight {
     this.#onOver = onOver
   }
 
-  /** Waits for the flight's end, or for the end of this budget. Join before start. */
-  join(budgetMs: number): Promise<PeerReply> {
+  /**
+   * Waits for the flight's end, or for the end of this budget. Join before start.
+   * @param hear is told the same at once.
+   */
+  join(budgetMs: number, hear: (reply: PeerReply) => void): Promise<PeerReply> {
     const { clock } = this.#parts
     const startedAtMs = clock.nowMs()
     this.#deadlineMs = Math.max(this.#deadlineMs, startedAtMs + budgetMs)
     return new Promise((resolve) => {
       const cancelTimer = clock.after(budgetMs, () => this.#leave(waiter))
-      const waiter: Waiter = { startedAtMs, cancelTimer, resolve }
-      this.#waiters.add(waiter)
+      const waiter: Waiter = { startedAtMs, cancelTimer, hear, resolve }
+      this.#waiters.push(waiter)
     })
   }
 
-  /** Begins with the first of these servers. */
-  start(plan: readonly Server[]): void {
+  /** Begins with the first of these servers; the list is the flight's from then on. */
+  start(plan: Server[]): void {
     if (this.#isOver || this.#queue !== null) return
-    this.#queue = [...plan]
+    this.#queue = plan
     this.#neverAsked = plan.length
     this.#next()
   }
@@ -107,20 +115,18 @@ export class Flight {
         this.#observer.failed(attempt.server, 'timeout', startedAtMs, this.#query.question)
       }
     }
-    this.#pending.clear()
-    for (const waiter of this.#waiters) this.#settle(waiter, this.#failure(waiter))
+    this.#pending = []
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) settle(waiter, this.#failure(waiter))
     this.#onOver()
   }
 
   #leave(waiter: Waiter): void {
-    if (this.#waiters.size > 1) this.#settle(waiter, this.#failure(waiter))
-    else this.giveUp()
-  }
-
-  #settle(waiter: Waiter, reply: PeerReply): void {
-    this.#waiters.delete(waiter)
-    waiter.cancelTimer()
-    waiter.resolve(reply)
+    if (this.#waiters.length > 1) {
+      this.#waiters = this.#waiters.filter((other) => other !== waiter)
+      settle(waiter, this.#failure(waiter))
+    } else this.giveUp()
   }
 
   /** Asks the next server; without any that could be asked, waits for the silent ones or ends. */
@@ -128,11 +134,11 @@ export class Flight {
     this.#cancelStep()
     const server = this.#pick()
     if (server === null) {
-      if (this.#pending.size === 0) this.giveUp()
+      if (this.#pending.length === 0) this.giveUp()
       return
     }
     this.#attemptsLeft--
-    this.#sends.set(server, (this.#sends.get(server) ?? 0) + 1)
+    this.#sends.push(server)
     const silent = this.#begun.findLast((attempt) => attempt.server === server)
     if (silent?.resend() === true) {
       this.#latest = silent
@@ -141,26 +147,19 @@ export class Flight {
     }
     const attempt = new ServerAttempt(server, this.#query, this.#parts, () => this.#armStep(attempt))
     this.#begun.push(attempt)
-    this.#pending.add(attempt)
+    this.#pending.push(attempt)
     this.#latest = attempt
     this.#armStep(attempt)
-    attempt.run().then(
-      (end) => this.#ended(attempt, end),
-      (error: unknown) => {
-        // A bug: the question fails with what it says, and everything else goes on.
-        attempt.cancel()
-        this.#ended(attempt, { kind: 'failed', outcome: 'nonsense', rcode: null, detail: String(error) })
-      }
-    )
+    attempt.run((end) => this.#ended(attempt, end))
   }
 
   #pick(): Server | null {
     if (this.#queue === null || this.#attemptsLeft === 0) return null
     const restMs = this.#deadlineMs - this.#parts.clock.nowMs()
-    if (restMs < attemptFloorMs && this.#pending.size > 0) return null
+    if (restMs < attemptFloorMs && this.#pending.length > 0) return null
     for (let server = this.#queue.shift(); server !== undefined; server = this.#queue.shift()) {
       if (this.#neverAsked > 0) this.#neverAsked--
-      if (this.#failed.has(server)) continue
+      if (this.#failed.includes(server)) continue
       this.#queue.push(server)
       return server
     }
@@ -215,39 +214,46 @@ export class Flight {
   #patienceMs(server: Server): number {
     const { rttMs } = server
     const firstMs = rttMs === null ? firstAttemptTimeoutMs : Math.max(attemptTimeoutMinMs, 20 + 1.5 * rttMs)
-    return Math.min(attemptTimeoutMs, firstMs * 2 ** ((this.#sends.get(server) ?? 1) - 1))
+    let sends = 0
+    for (const asked of this.#sends) if (asked === server) sends++
+    return Math.min(attemptTimeoutMs, firstMs * 2 ** (Math.max(1, sends) - 1))
   }
 
   #ended(attempt: ServerAttempt, end: AttemptEnd): void {
     if (this.#isOver) return
-    this.#pending.delete(attempt)
+    this.#forget(attempt)
     if (end.kind === 'answer') {
       const sinceLastMs = this.#parts.clock.nowMs() - attempt.lastSentAtMs
       this.#observer.answered(attempt.server, end.tookMs, sinceLastMs, this.#query.question)
       this.#finish(attempt.server, end)
       return
     }
-    const isAskedAgain = [...this.#pending].some(({ server }) => server === attempt.server)
+    const isAskedAgain = this.#pending.some(({ server }) => server === attempt.server)
     // An old connection that ends at last says nothing about the question on a fresh one.
     if (attempt.isSlow && end.outcome === 'network' && isAskedAgain) return
     // A slow one was counted as a timeout already.
     if (end.outcome !== 'overload' && !attempt.isSlow)
       this.#observer.failed(attempt.server, end.outcome, attempt.startedAtMs, this.#query.question)
-    this.#failed.add(attempt.server)
+    this.#failed.push(attempt.server)
     // What the same server was asked before would end no better.
-    for (const other of this.#pending) if (other.server === attempt.server) this.#drop(other)
-    if (attempt === this.#latest || this.#pending.size === 0) this.#next()
+    for (const other of this.#pending.slice()) {
+      if (other.server !== attempt.server) continue
+      other.cancel()
+      this.#forget(other)
+    }
+    if (attempt === this.#latest || this.#pending.length === 0) this.#next()
   }
 
-  #drop(attempt: ServerAttempt): void {
-    attempt.cancel()
-    this.#pending.delete(attempt)
+  #forget(attempt: ServerAttempt): void {
+    const at = this.#pending.indexOf(attempt)
+    if (at >= 0) this.#pending.splice(at, 1)
   }
 
   #finish(server: Server, { sections, message, transport }: AttemptEnd & { kind: 'answer' }): void {
     this.#isOver = true
     this.#cancelStep()
-    for (const attempt of this.#pending) this.#drop(attempt)
+    for (const attempt of this.#pending) attempt.cancel()
+    this.#pending = []
     const attempts = this.#exchanges()
     const nowMs = this.#parts.clock.nowMs()
     const reply = {
@@ -260,18 +266,20 @@ export class Flight {
       transport,
       attempts
     }
-    for (const waiter of this.#waiters) this.#settle(waiter, { ...reply, tookMs: nowMs - waiter.startedAtMs })
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) settle(waiter, { ...reply, tookMs: nowMs - waiter.startedAtMs })
     this.#onOver()
   }
 
   /** Every exchange that has ended, in the order in which its attempt was begun. */
   #exchanges(): Attempt[] {
-    return this.#begun.flatMap(({ exchanges }) => exchanges)
+    return this.#begun.length === 1 ? this.#begun[0]!.exchanges : this.#begun.flatMap(({ exchanges }) => exchanges)
   }
 
   #failure(waiter: Waiter): PeerReply {
     const attempts = this.#exchanges()
-    const reason = failureReason(attempts, this.#pending.size > 0)
+    const reason = failureReason(attempts, this.#pending.length > 0)
     return {
       kind: 'failed',
       reason,
@@ -281,6 +289,12 @@ export class Flight {
       tookMs: this.#parts.clock.nowMs() - waiter.startedAtMs
     }
   }
+}
+
+function settle({ cancelTimer, hear, resolve }: Waiter, reply: PeerReply): void {
+  cancelTimer()
+  hear(reply)
+  resolve(reply)
 }
 
 const isFinalRcode = ({ outcome }: Attempt): boolean => outcome === 'rcode'

@@ -47,10 +47,11 @@ export async function askOnce(options: OneShotOptions): Promise<OneShotAnswer> {
 
   /** What the exchange brings within its time; null: silence. */
   async function within(ms: number): Promise<ExchangeEnd | null> {
-    const exchange = transport === 'udp' ? ports.exchange(query, withEdns) : pool.exchange(query, withEdns)
-    const { promise: silence, resolve } = Promise.withResolvers<null>()
+    const { promise, resolve } = Promise.withResolvers<ExchangeEnd | null>()
+    const exchange =
+      transport === 'udp' ? ports.exchange(query, withEdns, resolve) : pool.exchange(query, withEdns, resolve)
     const cancelTimer = clock.after(ms, () => resolve(null))
-    const end = await Promise.race([exchange.done, silence])
+    const end = await promise
     cancelTimer()
     exchange.cancel()
     return end

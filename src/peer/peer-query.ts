@@ -13,7 +13,7 @@ import {
 } from '../wire/header.ts'
 import { CLASS, OPCODE, RCODE } from '../wire/iana.ts'
 import { encodeMessage } from '../wire/message.ts'
-import { readName } from '../wire/name.ts'
+import { lowerCaseOf, readName, type DomainName } from '../wire/name.ts'
 import { latin1Of, readU16, writeU16 } from '../wire/octets.ts'
 import type { EdnsOption } from '../wire/edns.ts'
 import type { PeerQuestion } from './peer-types.ts'
@@ -24,6 +24,8 @@ export class PeerQuery {
   readonly #recursion: boolean
   #withEdns: Uint8Array | null = null
   #plain: Uint8Array | null = null
+  /** That of the two which went out itself, in the first exchange, and is not to be altered any more. */
+  #sent: Uint8Array | null = null
 
   constructor(question: PeerQuestion, recursion: boolean) {
     this.question = question
@@ -33,7 +35,9 @@ export class PeerQuery {
   /** The message with this id, with or without an OPT record. */
   octets(id: number, withEdns: boolean): Uint8Array {
     const template = withEdns ? (this.#withEdns ??= this.#encode(true)) : (this.#plain ??= this.#encode(false))
-    const octets = template.slice()
+    if (this.#sent === template && messageId(template) === id) return template
+    const octets = this.#sent === null ? template : template.slice()
+    this.#sent ??= template
     writeU16(octets, 0, id)
     return octets
   }
@@ -103,14 +107,28 @@ export function isResponseTo(octets: Uint8Array, id: number, question: PeerQuest
   const questions = readU16(octets, QDCOUNT_AT)
   if (questions === 0 && octets.length === headerOctets) return bareRcodes.has(headerRcode(octets))
   if (questions !== 1) return false
+  const plainEnd = endOfName(octets, question.name)
+  if (plainEnd > 0) return isTypeAt(octets, plainEnd, question.type)
   try {
     const { name, end } = readName(octets, headerOctets)
-    if (name !== question.name || octets.length < end + 4) return false
-    return readU16(octets, end) === question.type && readU16(octets, end + 2) === CLASS.IN
+    return name === question.name && isTypeAt(octets, end, question.type)
   } catch (error) {
     if (error instanceof WireError) return false
     throw error
   }
+}
+
+const isTypeAt = (octets: Uint8Array, at: number, type: number): boolean =>
+  octets.length >= at + 4 && readU16(octets, at) === type && readU16(octets, at + 2) === CLASS.IN
+
+/** Where the name behind the header ends, if it is this one in whatever case, and written as it is; else 0. */
+function endOfName(octets: Uint8Array, name: DomainName): number {
+  const end = headerOctets + name.length
+  if (octets.length < end) return 0
+  for (let at = 0; at < name.length; at++) {
+    if (lowerCaseOf[octets[headerOctets + at]!] !== name.charCodeAt(at)) return 0
+  }
+  return end
 }
 
 const bareRcodes: ReadonlySet<number> = new Set([RCODE.FORMERR, RCODE.NOTIMP, RCODE.SERVFAIL, RCODE.REFUSED])

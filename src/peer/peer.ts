@@ -85,6 +85,12 @@ export class Peer {
   readonly #usualTime = new UsualTime()
   readonly #observer: FlightObserver
   readonly #probeObserver: FlightObserver
+  /** Counts a reply, for who joined another one's question, and for who asked first. */
+  readonly #hear = (reply: PeerReply): void => void this.#counted(reply)
+  readonly #hearFirst = (reply: PeerReply): void => {
+    if (reply.kind === 'answer') this.#usualTime.add(reply.tookMs)
+    this.#counted(reply)
+  }
   #servers: readonly ServerAddress[]
   /** The addresses that the names among the servers stood for when the table was last set. */
   #lastResolved: readonly (readonly string[])[] | null = null
@@ -131,21 +137,24 @@ export class Peer {
    * @param isBackground nobody waits for it: it is not asked a second time because it takes longer than usual, nor lets
    * others be.
    */
-  async ask(question: PeerQuestion, budgetMs: number, isBackground = false): Promise<PeerReply> {
+  ask(question: PeerQuestion, budgetMs: number, isBackground = false): Promise<PeerReply> {
     this.stats.asked++
     const key = questionKey(question)
     const known = this.#flights.get(key)
     if (known !== undefined) {
       this.stats.joined++
-      return this.#counted(await known.join(budgetMs))
+      return known.join(budgetMs, this.#hear)
     }
-    if (this.#isClosed) return this.#counted(notAsked('no-server', 'closed'))
+    if (this.#isClosed) return Promise.resolve(this.#counted(notAsked('no-server', 'closed')))
     const { exchanges } = this.#parts
-    if (!this.#room.tryEnter())
-      return this.#counted(notAsked('overload', `${this.#room.max} questions are in flight at ${this.id}`))
+    if (!this.#room.tryEnter()) {
+      const detail = `${this.#room.max} questions are in flight at ${this.id}`
+      return Promise.resolve(this.#counted(notAsked('overload', detail)))
+    }
     if (exchanges !== undefined && !exchanges.tryEnter()) {
       this.#room.leave()
-      return this.#counted(notAsked('overload', `${exchanges.max} questions are in flight in all`))
+      const detail = `${exchanges.max} questions are in flight in all`
+      return Promise.resolve(this.#counted(notAsked('overload', detail)))
     }
     const query = new PeerQuery(question, this.#options.recursion)
     const attemptParts = isBackground ? { ...this.#attemptParts, hedges: noHedges } : this.#attemptParts
@@ -156,11 +165,9 @@ export class Peer {
     })
     this.#flights.set(key, flight)
     if (!isBackground) this.#hedges.earn()
-    const joined = flight.join(budgetMs)
+    const reply = flight.join(budgetMs, this.#hearFirst)
     this.#startFlight(flight)
-    const reply = await joined
-    if (reply.kind === 'answer') this.#usualTime.add(reply.tookMs)
-    return this.#counted(reply)
+    return reply
   }
 
   /** The time in milliseconds within which 95 % of the answers to questions come; null while too little is known. */
@@ -207,7 +214,7 @@ export class Peer {
       }
     )
     this.#probes.add(flight)
-    const reply = flight.join(timeoutMs)
+    const reply = flight.join(timeoutMs, () => {})
     flight.start([known])
     return reply
   }

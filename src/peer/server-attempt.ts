@@ -12,7 +12,7 @@ import type { DomainName } from '../wire/name.ts'
 import type { Sections } from '../wire/rr.ts'
 import { cleanReply } from './clean-reply.ts'
 import type { HedgeBudget } from './latency.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, ExchangeEnd } from './exchange.ts'
 import { isTruncated, type PeerQuery } from './peer-query.ts'
 import type { Attempt, AttemptOutcome, PeerOptions, PeerStats, Transport } from './peer-types.ts'
 import type { Server } from './server-table.ts'
@@ -50,10 +50,12 @@ export class ServerAttempt {
   readonly #parts: AttemptParts
   readonly #query: PeerQuery
   readonly #onProgress: () => void
+  #onEnd: (end: AttemptEnd) => void = () => {}
   #exchange: Exchange | null = null
   #exchangeStartedAtMs: number
   #transport: Transport
   #withEdns: boolean
+  #triedPlain = false
   #isOver = false
   #isSlow = false
 
@@ -74,52 +76,81 @@ export class ServerAttempt {
     return this.#isSlow
   }
 
-  /** Runs to the end; pending for ever once cancelled. */
-  async run(): Promise<AttemptEnd> {
+  /** Asks; `onEnd` hears once what came of it, later than this call, and nothing once it is cancelled. */
+  run(onEnd: (end: AttemptEnd) => void): void {
+    this.#onEnd = onEnd
     this.server.inFlight++
-    let triedPlain = false
-    for (;;) {
-      this.#exchangeStartedAtMs = this.#parts.clock.nowMs()
-      this.lastSentAtMs = this.#exchangeStartedAtMs
-      this.#exchange =
-        this.#transport === 'udp'
-          ? this.#parts.portsOf(this.server).exchange(this.#query, this.#withEdns)
-          : this.#parts.poolOf(this.server).exchange(this.#query, this.#withEdns)
-      const end = await this.#exchange.done
-      if (this.#isOver) return new Promise(() => {})
-      if (end.kind === 'failed') return this.#fail(end.outcome, null, end.detail)
-      if (isTruncated(end.octets)) {
-        if (this.#transport === 'tcp' || this.#parts.transport === 'udp') {
-          return this.#fail('nonsense', null, `a truncated answer over ${this.#transport.toUpperCase()}`)
-        }
-        this.#parts.stats.truncated++
-        this.#goOn('truncated', headerRcode(end.octets))
-        this.#transport = 'tcp'
-        continue
-      }
-      const message = decode(end.octets)
-      if (message === null) return this.#fail('nonsense', null, 'an answer that does not decode')
-      const { rcode } = message
-      const dislikesEdns = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP
-      if (dislikesEdns && this.#withEdns) {
-        this.#goOn('rcode', rcode)
-        this.#withEdns = false
-        triedPlain = true
-        continue
-      }
-      if (triedPlain && !dislikesEdns) {
-        this.server.plainUntilMs = this.#parts.clock.nowMs() + plainDnsMemoryMs
-        this.#parts.stats.withoutEdns++
-      }
-      if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return this.#fail('rcode', rcode, rcodeToText(rcode))
-      const { question } = this.#query
-      const sections = cleanReply(message, question, question.zone ?? this.#parts.zone)
-      if (sections === null)
-        return this.#fail('nonsense', rcode, 'an answer whose records do not belong to the question')
-      const tookMs = this.#note('answer', rcode)
-      this.#finish()
-      return { kind: 'answer', sections, message, transport: this.#transport, tookMs }
+    this.#ask()
+  }
+
+  #ask(): void {
+    this.#exchangeStartedAtMs = this.#parts.clock.nowMs()
+    this.lastSentAtMs = this.#exchangeStartedAtMs
+    const hear = (end: ExchangeEnd): void => this.#hear(end)
+    this.#exchange =
+      this.#transport === 'udp'
+        ? this.#parts.portsOf(this.server).exchange(this.#query, this.#withEdns, hear)
+        : this.#parts.poolOf(this.server).exchange(this.#query, this.#withEdns, hear)
+  }
+
+  #hear(exchangeEnd: ExchangeEnd): void {
+    if (this.#isOver) return
+    let end: AttemptEnd | null
+    try {
+      end = this.#judge(exchangeEnd)
+    } catch (error) {
+      // A bug: the question fails with what it says, and everything else goes on.
+      this.cancel()
+      end = { kind: 'failed', outcome: 'nonsense', rcode: null, detail: String(error) }
     }
+    if (end !== null) this.#onEnd(end)
+  }
+
+  /** What an exchange's end means for the attempt; null: another exchange was begun. */
+  #judge(end: ExchangeEnd): AttemptEnd | null {
+    if (end.kind === 'failed') return this.#fail(end.outcome, null, end.detail)
+    const mayUseTcp = this.#transport === 'udp' && this.#parts.transport !== 'udp'
+    if (isTruncated(end.octets)) {
+      if (!mayUseTcp) {
+        return this.#fail('nonsense', null, `a truncated answer over ${this.#transport.toUpperCase()}`)
+      }
+      this.#parts.stats.truncated++
+      return this.#askByTcp('truncated', headerRcode(end.octets))
+    }
+    const message = decode(end.octets)
+    if (message === null) {
+      if (!mayUseTcp) return this.#fail('nonsense', null, 'an answer that does not decode')
+      // It was damaged on its way, or somebody guessed well: over TCP neither is likely.
+      this.#parts.stats.nonsense++
+      return this.#askByTcp('nonsense', null)
+    }
+    const { rcode } = message
+    const dislikesEdns = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP
+    if (dislikesEdns && this.#withEdns) {
+      this.#goOn('rcode', rcode)
+      this.#withEdns = false
+      this.#triedPlain = true
+      this.#ask()
+      return null
+    }
+    if (this.#triedPlain && !dislikesEdns) {
+      this.server.plainUntilMs = this.#parts.clock.nowMs() + plainDnsMemoryMs
+      this.#parts.stats.withoutEdns++
+    }
+    if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return this.#fail('rcode', rcode, rcodeToText(rcode))
+    const { question } = this.#query
+    const sections = cleanReply(message, question, question.zone ?? this.#parts.zone)
+    if (sections === null) return this.#fail('nonsense', rcode, 'an answer whose records do not belong to the question')
+    const tookMs = this.#note('answer', rcode)
+    this.#finish()
+    return { kind: 'answer', sections, message, transport: this.#transport, tookMs }
+  }
+
+  #askByTcp(why: 'truncated' | 'nonsense', rcode: number | null): null {
+    this.#goOn(why, rcode)
+    this.#transport = 'tcp'
+    this.#ask()
+    return null
   }
 
   /** Sends again what is not answered; false where only another attempt can do that. */
@@ -143,7 +174,7 @@ export class ServerAttempt {
     this.#finish()
   }
 
-  #goOn(outcome: AttemptOutcome, rcode: number): void {
+  #goOn(outcome: AttemptOutcome, rcode: number | null): void {
     this.#note(outcome, rcode)
     this.#isSlow = false
     this.#onProgress()

@@ -1,7 +1,7 @@
 /** The TCP connections to one server: few, shared by many questions, closed when nobody needs them. RFC 7766 §6.2. */
 import type { Cancel, Clock } from '../base/clock.ts'
 import { pooledTcpConnections, pooledTcpIdleMs, tcpQueriesPerPeerConnection } from '../base/limits.ts'
-import { failedExchange, type Exchange, type ExchangeEnd } from './exchange.ts'
+import { failedExchange, type Exchange, type OnExchangeEnd } from './exchange.ts'
 import type { PeerQuery } from './peer-query.ts'
 import type { PeerStats } from './peer-types.ts'
 import { TcpConnection, type CarriedEnd, type ConnectionOwner } from './tcp-connection.ts'
@@ -56,16 +56,19 @@ export class TcpPool {
    * fresh one. It does not count as that once if the connection answered others meanwhile: such a server takes one
    * question for each connection, and each time one question fewer is left.
    */
-  exchange(query: PeerQuery, withEdns: boolean): Exchange {
-    const { promise: done, resolve } = Promise.withResolvers<ExchangeEnd>()
+  exchange(query: PeerQuery, withEdns: boolean, onEnd: OnExchangeEnd): Exchange {
     let place: Place | null = null
     let isOver = false
     let isResent = false
     const begin = (isAgain: boolean): void => {
       const connection = this.#connectionFor(isAgain)
       if (connection === null) {
-        isOver = true
-        resolve(failedExchange(this.#isClosed ? 'network' : 'overload', 'no room on the connections to the server'))
+        const end = failedExchange(this.#isClosed ? 'network' : 'overload', 'no room on the connections to the server')
+        queueMicrotask(() => {
+          if (isOver) return
+          isOver = true
+          onEnd(end)
+        })
         return
       }
       const settle = (end: CarriedEnd): void => {
@@ -77,15 +80,14 @@ export class TcpPool {
           return
         }
         isOver = true
-        if (end.kind === 'response') resolve(end)
-        else resolve(failedExchange(end.kind === 'ended' ? 'network' : 'nonsense', end.detail))
+        if (end.kind === 'response') onEnd(end)
+        else onEnd(failedExchange(end.kind === 'ended' ? 'network' : 'nonsense', end.detail))
       }
       place = { connection, id: connection.send(query, withEdns, settle) }
     }
     this.#stats.tcpExchanges++
     begin(false)
     return {
-      done,
       resend: () => false,
       markSlow() {
         if (!isOver) place?.connection.markSlow(place.id)

@@ -9,7 +9,7 @@
 import type { Cancel, Clock } from '../base/clock.ts'
 import { udpPortLifeMs, udpPortQuestions, udpPortsPerServer } from '../base/limits.ts'
 import { headerOctets, messageId } from '../wire/header.ts'
-import { errorText, failedExchange, type Exchange, type ExchangeEnd } from './exchange.ts'
+import { errorText, failedExchange, type Exchange, type ExchangeEnd, type OnExchangeEnd } from './exchange.ts'
 import { isResponseTo, type PeerQuery } from './peer-query.ts'
 import type { PeerStats } from './peer-types.ts'
 import { randomId } from './random-id.ts'
@@ -40,10 +40,10 @@ export class UdpPorts {
   }
 
   /** Sends the question; ends with the first response that is to it. Others are counted and waiting goes on. */
-  exchange(query: PeerQuery, withEdns: boolean): Exchange {
+  exchange(query: PeerQuery, withEdns: boolean, onEnd: OnExchangeEnd): Exchange {
     this.#stats.udpExchanges++
-    const exchange = new UdpExchange(query, withEdns, this.#stats)
-    if (this.#isClosed) exchange.end(failedExchange('network', 'closed'))
+    const exchange = new UdpExchange(query, withEdns, this.#stats, onEnd)
+    if (this.#isClosed) queueMicrotask(() => exchange.end(failedExchange('network', 'closed')))
     else exchange.begin(this.#portForOne())
     return exchange
   }
@@ -185,8 +185,7 @@ class UdpPort {
 }
 
 class UdpExchange implements Exchange {
-  readonly done: Promise<ExchangeEnd>
-  readonly #resolve: (end: ExchangeEnd) => void
+  readonly #onEnd: OnExchangeEnd
   readonly #query: PeerQuery
   readonly #withEdns: boolean
   readonly #stats: PeerStats
@@ -194,13 +193,11 @@ class UdpExchange implements Exchange {
   #id = 0
   #isOver = false
 
-  constructor(query: PeerQuery, withEdns: boolean, stats: PeerStats) {
+  constructor(query: PeerQuery, withEdns: boolean, stats: PeerStats, onEnd: OnExchangeEnd) {
+    this.#onEnd = onEnd
     this.#query = query
     this.#withEdns = withEdns
     this.#stats = stats
-    const { promise, resolve } = Promise.withResolvers<ExchangeEnd>()
-    this.done = promise
-    this.#resolve = resolve
   }
 
   begin(port: UdpPort): void {
@@ -222,7 +219,7 @@ class UdpExchange implements Exchange {
   end(result: ExchangeEnd): void {
     if (this.#isOver) return
     this.cancel()
-    this.#resolve(result)
+    this.#onEnd(result)
   }
 
   resend(): boolean {

@@ -32,6 +32,11 @@ const loggedBugsPerSecond = 10
 /** Where answers that had to wait are written: each is copied out before anybody else writes. */
 const scratch = new Uint8Array(maxMessageOctets)
 
+type Missed = Readonly<{ octets: Uint8Array; size: number; message: ParsedQuery; query: Query }>
+
+const isSameMemory = ({ octets: { buffer, byteOffset }, size }: Missed, octets: Uint8Array): boolean =>
+  octets.buffer === buffer && octets.byteOffset === byteOffset && octets.length === size
+
 export class DataPlane implements Responder {
   readonly stats = new PipelineStats()
   readonly unenforced = new Unenforced()
@@ -43,6 +48,8 @@ export class DataPlane implements Responder {
   #notedOfWorkers = 0
   #bugsLogged = 0
   #bugWindowMs = 0
+  /** What `answer` has just left to `resolve`, which is called next with the same octets: they need no second reading. */
+  #missed: Missed | null = null
 
   /**
    * @param options `hasReadyAnswers` false: every query goes the whole way. `shared`: the memory that workers answer from,
@@ -71,6 +78,7 @@ export class DataPlane implements Responder {
 
   answer(octets: Uint8Array, size: number, client: Client, out: Uint8Array): number {
     const { stats } = this
+    this.#missed = null
     if (client.transport === 'udp') stats.queriesUdp++
     else stats.queriesTcp++
     if (isDropped(octets, size)) {
@@ -95,7 +103,12 @@ export class DataPlane implements Responder {
       if (isNotify(octets)) return this.#finish(out, octets, query, message, answerNotify(this.#parts, query))
       const refusal = accept(query, this.#parts)
       const answer = refusal ?? answerZoneQuestion(this.#parts, query) ?? respondFromMemory(this.#parts, query)
-      if (answer === null) return MISS
+      if (answer === null) {
+        // Options and signatures may be views of the octets, which are the listener's.
+        const isPlain = message.tsig === null && (message.edns === null || message.edns.options.length === 0)
+        if (isPlain) this.#missed = { octets, size, message, query }
+        return MISS
+      }
       if (isStream(answer)) return STREAM
       if (refusal === null) this.unenforced.observe(this.#parts, query, answer)
       this.#parts.freshness.gave(query, answer, query.receivedAtMs)
@@ -156,11 +169,14 @@ export class DataPlane implements Responder {
     const parts = this.#parts
     const copy = copyOf(octets, 0, octets.length)
     const startedAtMs = parts.clock.nowMs()
+    const missed = this.#missed
+    this.#missed = null
     stats.misses++
     stats.inFlight++
     try {
-      const message = parseQuery(copy, copy.length)
-      const query = this.#query(copy, message, client)
+      const isRead = missed !== null && isSameMemory(missed, octets)
+      const message = isRead ? missed.message : parseQuery(copy, copy.length)
+      const query = isRead ? { ...missed.query, client } : this.#query(copy, message, client)
       const answer = await respond(parts, query)
       this.unenforced.observe(parts, query, answer)
       parts.freshness.gave(query, answer, parts.clock.nowMs())
@@ -176,6 +192,7 @@ export class DataPlane implements Responder {
   /** SERVFAIL at once for a query that would have to wait while too many do already. */
   overload(octets: Uint8Array, client: Client): Uint8Array | null {
     this.stats.overloaded++
+    this.#missed = null
     const message = this.#parse(octets, octets.length)
     if (message === null) return null
     const query = this.#query(octets, message, client)

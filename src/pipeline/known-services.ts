@@ -6,12 +6,19 @@ import { LRUCache } from 'lru-cache'
 import { knownNamespaces, knownServiceNames } from '../base/limits.ts'
 import { parentOf, type DomainName } from '../wire/name.ts'
 
+/** A Service's place in the order is renewed no oftener than this. */
+const renewEveryMs = 1_000
+
 export class KnownServices {
-  readonly #names = new LRUCache<DomainName, true>({ max: knownServiceNames })
+  /** When each one's place in the order was last renewed, in monotonic milliseconds. */
+  readonly #names = new LRUCache<DomainName, number>({ max: knownServiceNames })
   readonly #namespaces = new LRUCache<DomainName, true>({ max: knownNamespaces })
 
-  add(service: DomainName): void {
-    this.#names.set(service, true)
+  /** @param nowMs monotonic */
+  add(service: DomainName, nowMs: number): void {
+    const renewedAtMs = this.#names.peek(service)
+    if (renewedAtMs !== undefined && nowMs - renewedAtMs < renewEveryMs) return
+    this.#names.set(service, nowMs)
     this.#namespaces.set(parentOf(service)!, true)
   }
 
@@ -21,6 +28,6 @@ export class KnownServices {
   }
 
   has(service: DomainName): boolean {
-    return this.#names.get(service) === true
+    return this.#names.get(service) !== undefined
   }
 }

@@ -95,7 +95,7 @@ export function outcomeFromMemory(parts: Parts, query: Query, talk: Deliberation
 
 /** What came from the cache may have come there under another name. */
 function noteService(parts: Parts, { service }: Deliberation, { kind }: Outcome): void {
-  if (service !== null && (kind === 'has' || kind === 'empty')) parts.knownServices.add(service)
+  if (service !== null && (kind === 'has' || kind === 'empty')) parts.knownServices.add(service, parts.clock.nowMs())
 }
 
 function unsettledFromMemory(parts: Parts, query: Query, talk: Deliberation, target: Target): Outcome | null {

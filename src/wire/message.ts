@@ -106,7 +106,13 @@ class MessageReader {
   readQuestions(count: number): Question[] {
     const questions: Question[] = []
     for (let index = 0; index < count; index++) {
+      const at = this.at
       const { name, end } = this.#readOwner()
+      if (index === 0) {
+        // What most owners behind it point to.
+        this.#target = at
+        this.#targetName = name
+      }
       if (end + 4 > this.#octets.length) throw new WireError('TRUNCATED', end, 'half a question')
       questions.push({ name, type: readU16(this.#octets, end), class: readU16(this.#octets, end + 2) })
       this.at = end + 4

@@ -27,6 +27,18 @@ function heldMiB(): number {
   return (heapUsed + external) / 1024 / 1024
 }
 
+test('an answer that was damaged on its way is asked for once more over TCP, by who asks one server too', async (t) => {
+  const stub = await southStub(t, 'udp-cut')
+  const peer = southPeer(t, [stub])
+  const reply = await peer.ask(southQuestion('five'), 2_000)
+  t.equal(replyToText(reply), southAnswers.five)
+  t.same(reply.attempts.map(({ transport, outcome }) => `${transport} ${outcome}`), ['udp nonsense', 'tcp answer']) // prettier-ignore
+  t.equal(peer.stats.nonsense, 1)
+  t.same(peer.status().servers.map(({ failures }) => failures), [0], 'the server is well') // prettier-ignore
+  const udpOnly = await southPeer(t, [stub], { transport: 'udp' }).ask(southQuestion('five'), 2_000)
+  t.match(udpOnly, { kind: 'failed', reason: 'nonsense' })
+})
+
 test('truncated part of five records (coredns#4183): all five come over TCP, the part never', async (t) => {
   const stub = await southStub(t, 'truncated')
   const reply = await southPeer(t, [stub]).ask(southQuestion('five'), 2_000)

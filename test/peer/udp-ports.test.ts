@@ -5,7 +5,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { test, type Test } from 'tap'
 import { udpPortLifeMs, udpPortQuestions, udpPortsPerServer } from '../../src/base/limits.ts'
-import type { Exchange } from '../../src/peer/exchange.ts'
+import type { Exchange, ExchangeEnd } from '../../src/peer/exchange.ts'
 import { PeerQuery } from '../../src/peer/peer-query.ts'
 import { newPeerStats } from '../../src/peer/peer-types.ts'
 import { UdpPorts } from '../../src/peer/udp-ports.ts'
@@ -56,6 +56,19 @@ class Server {
   }
 }
 
+type Begun = Exchange & Readonly<{ done: Promise<ExchangeEnd> }>
+
+function begin(ports: UdpPorts): Begun {
+  const { promise: done, resolve } = Promise.withResolvers<ExchangeEnd>()
+  const exchange = ports.exchange(query, true, resolve)
+  return {
+    done,
+    resend: () => exchange.resend(),
+    markSlow: () => exchange.markSlow(),
+    cancel: () => exchange.cancel()
+  }
+}
+
 const atATime = 32
 const query = new PeerQuery(southQuestion('api'), false)
 
@@ -70,11 +83,11 @@ async function portsTo(t: Test, server: Server, open: OpenUdpSocket) {
   t.teardown(() => ports.close())
   /** Asks so often, a few at a time so that the kernel loses none, and resolves when the server has all of them. */
   const ask = async (count: number) => {
-    const exchanges: Exchange[] = []
+    const exchanges: Begun[] = []
     while (exchanges.length < count) {
       const some = Math.min(count - exchanges.length, atATime)
       const before = server.asked.length
-      for (let at = 0; at < some; at++) exchanges.push(ports.exchange(query, true))
+      for (let at = 0; at < some; at++) exchanges.push(begin(ports))
       await server.until(before + some)
     }
     return exchanges
@@ -95,7 +108,7 @@ async function refusingPort(t: Test): Promise<number> {
 const portsOf = (asked: readonly Asked[]): Set<number> => new Set(asked.map(({ port }) => port))
 
 /** Answers from the `from`th question on, and waits for all of these. */
-async function answerAll(server: Server, exchanges: readonly Exchange[], from: number): Promise<void> {
+async function answerAll(server: Server, exchanges: readonly Begun[], from: number): Promise<void> {
   for (const asked of server.asked.slice(from)) server.answer(asked)
   await Promise.all(exchanges.map(async ({ done }) => done))
 }
@@ -115,7 +128,7 @@ for (const [way, openSocket] of ways) {
   void test(`UdpPorts: no new questions for a port after its time, a stray, or a silence, ${way}`, async (t) => {
     const server = await new Server().start(t)
     const { ask, clock, stats } = await portsTo(t, server, openSocket)
-    const open: Exchange[] = []
+    const open: Begun[] = []
     /** The ports that another round of questions goes out from: likely all of those that are open. */
     const round = async (): Promise<Set<number>> => {
       const from = server.asked.length
@@ -184,7 +197,7 @@ for (const [way, openSocket] of ways) {
     for (const { done } of exchanges) t.match(await done, { kind: 'failed', outcome: 'network' })
     await closed
     t.equal(clock.pendingTimers, 0)
-    t.match(await ports.exchange(query, true).done, { kind: 'failed', outcome: 'network' })
+    t.match(await begin(ports).done, { kind: 'failed', outcome: 'network' })
   })
 
   void test(`UdpPorts: a port that nobody listens on is told of, ${way}`, async (t) => {
@@ -197,7 +210,7 @@ for (const [way, openSocket] of ways) {
     )
     t.teardown(() => ports.close())
     // What ICMP brings back is told with the answer that is waited for, or with the next question.
-    const ends = await Promise.all([1, 2, 3].map(async () => ports.exchange(query, true).done))
+    const ends = await Promise.all([1, 2, 3].map(async () => begin(ports).done))
     for (const end of ends) t.match(end, { kind: 'failed', outcome: 'network', detail: 'ECONNREFUSED' })
   })
 
@@ -210,7 +223,7 @@ for (const [way, openSocket] of ways) {
       () => openSocket
     )
     t.teardown(() => ports.close())
-    t.match(await ports.exchange(query, true).done, { kind: 'failed', outcome: 'network' })
+    t.match(await begin(ports).done, { kind: 'failed', outcome: 'network' })
   })
 }
 
@@ -222,7 +235,7 @@ for (const [way, openSocket] of ways) {
     const from = new Promise<string>((resolve) => far.once('message', (_, { address }) => resolve(address)))
     const where = { address: '127.0.0.2', port: far.address().port, family: 4 } as const
     const ports = new UdpPorts(where, new ManualClock(), newPeerStats(), () => openSocket)
-    const { done } = ports.exchange(query, true)
+    const { done } = begin(ports)
     t.not(await from, '127.0.0.2')
     await ports.close()
     t.match(await done, { kind: 'failed' })
@@ -232,7 +245,7 @@ for (const [way, openSocket] of ways) {
     for (const address of ['192.0.2.53', '255.255.255.255', '240.0.0.1']) {
       const where = { address, port: 53, family: 4 } as const
       const ports = new UdpPorts(where, new ManualClock(), newPeerStats(), () => openSocket)
-      const { done } = ports.exchange(query, true)
+      const { done } = begin(ports)
       const closed = ports.close()
       t.match(await done, { kind: 'failed' }, address)
       await closed

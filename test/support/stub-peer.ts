@@ -36,6 +36,8 @@ export type StubFault =
   | 'bare-formerr'
   | 'broken-rdata'
   | 'garbage'
+  /** Over UDP the last octets of each answer are missing. */
+  | 'udp-cut'
   | 'truncated'
   | 'always-truncated'
   | 'other-name'
@@ -269,6 +271,7 @@ export class StubPeer {
       reply.additionals?.push({ type: 'A', name: 'ns.evil.example', ttl: 9_999, data: '192.0.2.66' })
     }
     const octets = dnsPacket.encode(reply)
+    if (fault === 'udp-cut' && transport === 'udp') return octets.subarray(0, octets.length - 3)
     if (fault === 'broken-rdata') {
       // An A record of two octets that says it has four.
       return octets.subarray(0, octets.length - 2)
