@@ -62,7 +62,7 @@ export const clusterSection = section({
   reverse: option(
     list(oneNetwork()),
     [],
-    'Networks whose PTR records are answered here; other reverse names are peered or forwarded.'
+    'Networks whose PTR records are answered here; other reverse names are peered or forwarded. An address of a Service and of a ServiceImport points to the Service.'
   ),
   importsInZone: option(
     flag(),

@@ -17,14 +17,24 @@ const namedSourceClusters = 10
 
 function readinessOf(server: RunningServer): Readiness {
   const zone = nameToText(server.view.zones.zone.apex)
+  const { hasSynced } = server.view.zones
+  const readText = hasSynced ? 'has been read completely' : 'has not been read completely yet'
   const conditions = [
-    { name: 'sockets', isMet: server.listeners !== null, detail: 'every address is listened on' },
+    {
+      name: 'sockets',
+      isMet: server.listeners !== null,
+      detail: server.listeners === null ? 'addresses are not listened on yet' : 'every address is listened on'
+    },
     {
       name: 'zone',
-      isMet: server.view.zones.hasSynced,
-      detail: `${zone} has been read completely${sourceText(server.view.status())}${silenceText(server.view.silentForMs())}`
+      isMet: hasSynced,
+      detail: `${zone} ${readText}${sourceText(server.view.status())}${silenceText(server.view.silentForMs())}`
     },
-    { name: 'serving', isMet: !server.isDraining, detail: 'the server is not being stopped' }
+    {
+      name: 'serving',
+      isMet: !server.isDraining,
+      detail: server.isDraining ? 'the server is being stopped' : 'the server is not being stopped'
+    }
   ]
   return { isReady: conditions.every(({ isMet }) => isMet), conditions }
 }

@@ -83,7 +83,12 @@ void test('before the first transfer nothing is denied; permission is enough', a
   const refused = await ask(resolver, 'api.backend.svc.cluster.local')
   t.equal(refused.rcode, 'SERVFAIL')
   t.equal(refused.ede[0]!.code, 14)
-  t.equal(resolver.server.inspect.readiness().isReady, false)
+  const unread = resolver.server.inspect.readiness()
+  t.equal(unread.isReady, false)
+  t.match(
+    unread.conditions.find(({ name }) => name === 'zone')!,
+    { isMet: false, detail: /has not been read completely yet/ }
+  )
   own.writeConfig(hub())
   t.ok(await until(() => resolver.server.inspect.readiness().isReady), 'ready')
   t.equal((await ask(resolver, 'api.backend.svc.cluster.local')).text, '10.96.1.1')

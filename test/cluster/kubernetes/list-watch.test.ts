@@ -435,7 +435,7 @@ test('list: the age of the last sign of life grows while lists fail', async (t) 
 })
 
 test('ServiceImports: come, change their version, and go', async (t) => {
-  const { server, clock, model, counts, resource, until } = await setUp(t)
+  const { server, clock, model, lines, counts, resource, until } = await setUp(t)
   t.equal(counts.synced, 1, 'synced without them')
   t.match(resource('serviceimports'), { path: null, state: 'waiting', hasSynced: true, objects: 0 })
   await until(() => resource('serviceimports').lists === 2, 'looked for again', 500)
@@ -460,6 +460,9 @@ test('ServiceImports: come, change their version, and go', async (t) => {
   t.same(model.takeWords(), ['delete ServiceImport/shop/web'])
   t.match(resource('serviceimports'), { hasSynced: true, objects: 0 })
   t.equal(counts.synced, 1)
+  const moves = lines.map(({ text }) => text).filter((text) => text.includes('this resource'))
+  const has = 'the API server has this resource now'
+  t.same(moves, [has, has, 'the API server no longer has this resource'], 'each is said')
 })
 
 test('ServiceImports: v1beta1 is preferred, and an error is not absence', async (t) => {

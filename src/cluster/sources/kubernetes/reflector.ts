@@ -210,6 +210,7 @@ export class Reflector {
       this.#queue.arrived()
       this.#resourceVersion = await readList(this.#listRequest(path))
     }
+    this.#noteMove(path)
     this.#path = path
     await this.#dropVanished()
     this.stats.lists++
@@ -220,6 +221,14 @@ export class Reflector {
     if (this.#hasSynced) return
     this.#hasSynced = true
     onSynced()
+  }
+
+  /** Says where a resource that may be missing has come or gone, or has another version. */
+  #noteMove(path: string | null): void {
+    if (!this.#hasSynced || path === this.#path) return
+    const { log, resource } = this.#options
+    if (path === null) log.info({ resource: resource.name }, 'the API server no longer has this resource')
+    else log.info({ resource: resource.name, path }, 'the API server has this resource now')
   }
 
   async #dropVanished(): Promise<void> {
