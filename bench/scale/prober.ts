@@ -18,8 +18,10 @@ export class Prober {
   private constructor(socket: Socket) {
     this.#socket = socket
     socket.on('message', (answer) => this.#take(answer))
-    // Nobody listens yet: the time-out sees to that.
-    socket.on('error', () => {})
+    // Nobody listens yet, which is known at once: waiting for the time-out would make a start look longer by that.
+    socket.on('error', () => {
+      for (const id of this.#waiting.keys()) this.#end(id, false)
+    })
   }
 
   static async to(port: number): Promise<Prober> {
